@@ -1,0 +1,45 @@
+// Compile: model file in, .om file out. The whole flow in one readable function (compile.cc).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "ir/graph.h"
+#include "ir/policy.h"
+#include "soc/soc.h"
+
+namespace ge {
+
+struct CompileRequest {
+  std::string model;                // path of an .onnx file, or of AscendIR text (.ir)
+  std::string output;               // path of the .om file
+  std::map<std::string, std::vector<std::string>> input_shapes;
+  std::string soc_version;
+  Policy policy;
+  std::string cache_dir;            // of compiled kernels; "" = default, "off"
+  std::string compiler;             // C compiler; "" = search
+  std::string command_line;         // recorded in the .om
+  int jobs = 0;
+  std::function<void(const std::string& stage, double fraction)> progress;
+  std::function<void(const std::string& line)> log;   // info lines
+};
+
+struct CompileReport {
+  double import_s = 0, optimise_s = 0, lower_s = 0, code_s = 0, plan_s = 0, write_s = 0;
+  int nodes_in = 0, nodes_out = 0, regions = 0, kernels = 0, kernels_compiled = 0;
+  int64_t weight_bytes = 0, arena_bytes = -1, code_bytes = 0;
+  std::vector<std::string> notes;
+};
+
+Result<CompileReport> Compile(const CompileRequest& request);
+// Many models at once: their missing kernels are compiled together. One result per request.
+std::vector<Result<CompileReport>> CompileMany(const std::vector<CompileRequest>& requests);
+
+// Import, passes, layout: the graph as it would be lowered (ge opt, tests).
+Result<std::unique_ptr<Graph>> ImportModel(const CompileRequest& request);
+void Optimise(Graph& g, const SocSpec& soc, const Policy& policy);
+
+}  // namespace ge

@@ -1,0 +1,25 @@
+// ONNX model file to Graph: versions upgraded to the newest opset's meaning, functions inlined,
+// subgraph captures made explicit, types and facts inferred, composite operators expanded.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "ir/graph.h"
+
+namespace ge::onnx {
+
+struct ImportOptions {
+  // By input name; a dim is a number, or "" to keep the model's own.
+  // A dynamic dim stays symbolic if not given.
+  std::map<std::string, std::vector<std::string>> input_shapes;
+  int max_depth = 256;             // of subgraphs and function calls
+};
+// `path` is mapped, not read. External data must lie in the model's folder. Errors list every fault of
+// one kind (e.g. all unsupported operators with their node names).
+Result<std::unique_ptr<Graph>> Import(const std::string& path, const ImportOptions& options = {});
+
+}  // namespace ge::onnx

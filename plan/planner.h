@@ -1,0 +1,34 @@
+// Planner: regions and their kernels to the flat Plan: tasks in order, control flow as jumps, symbols
+// and their Binds, lifetimes, aliases, arena offsets.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "ir/graph.h"
+#include "ir/lowered.h"
+#include "ir/policy.h"
+#include "ir/region.h"
+#include "om/plan.h"
+
+namespace ge {
+
+// One constant of the weights section: raw bytes of the source, or a packed form of it.
+struct WeightSource {
+  const Graph* graph = nullptr;
+  ValueId value = kNone;
+  const Pack* pack = nullptr;      // null: raw. Points into the LoweredMap
+  int64_t offset = 0, bytes = 0;   // in the weights section, 64-byte aligned
+};
+
+struct Planned {
+  om::Plan plan;                   // Kernel records are per LoweredKernel; driver fills hash and text
+  std::vector<const LoweredKernel*> kernels;  // in the order of plan.kernels
+  std::vector<WeightSource> weights;
+  int64_t weight_bytes = 0;
+};
+
+Result<Planned> BuildPlan(const Graph& root, const RegionMap& regions, const LoweredMap& lowered,
+                          const Policy& policy);
+
+}  // namespace ge

@@ -1,0 +1,86 @@
+// The runtime: maps an .om file, binds inputs and runs its plan on a thread pool.
+//
+// A Model is immutable and may be shared by threads. A Run owns arena, scratch, slots, symbols and the
+// cache of shapes; one thread uses it at a time. Needs libc, libstdc++ and threads only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "abi/kernel_abi.h"
+#include "base/status.h"
+#include "om/plan.h"
+
+namespace ge::rt {
+
+struct LoadOptions {
+  int threads = 0;                // workers, the caller included; 0 = CPUs of the cpuset and quota
+  bool verify_weights = false;    // check the weights' checksum too (also $GE_VERIFY=weights)
+  // For kernels that are TileIR text (compiled without a C compiler): gives code and its `self`.
+  // Null: such a file is refused.
+  struct TextKernel {
+    ge_kernel_fn fn;
+    std::shared_ptr<const void> self;
+  };
+  std::function<Result<TextKernel>(const std::string& tile_ir)> text_kernel;
+};
+
+// A tensor in the caller's memory: dense ND, element-aligned. Strings: see Object.
+struct Tensor {
+  uint8_t dtype = 0;
+  std::vector<int64_t> dims;
+  void* data = nullptr;
+  int64_t bytes = 0;              // capacity
+};
+
+class Run;
+class Model {
+ public:
+  static Result<std::shared_ptr<const Model>> Load(const std::string& path, const LoadOptions& options = {});
+  static Result<std::shared_ptr<const Model>> LoadFromMemory(const void* data, int64_t bytes, const LoadOptions& options = {});
+  ~Model();
+  const om::Plan& plan() const;
+  int64_t weight_bytes() const;
+  int threads() const;
+  // Arena + scratch of a Run if all sizes are static, else -1.
+  int64_t work_bytes() const;
+
+  struct State;
+  explicit Model(std::unique_ptr<State> state);
+  const State& state() const { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+struct RunStats {
+  int64_t arena_bytes = 0, pool_bytes = 0, scratch_bytes = 0;
+};
+
+class Run {
+ public:
+  // work: caller's memory of model->work_bytes(), 64-byte aligned; null = the Run allocates.
+  static Result<std::unique_ptr<Run>> Create(std::shared_ptr<const Model> model, void* work = nullptr);
+  ~Run();
+  // Dims that the outputs have for these input dims, where known before running; -1 where not.
+  Result<std::vector<std::vector<int64_t>>> OutputDims(std::span<const Tensor> inputs);
+  // outputs: data may be null: then the Run owns the memory until its next Execute and sets data,
+  // dims and bytes. Given memory must hold the result, and dims are set.
+  Status Execute(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  RunStats stats() const;
+  // Nanoseconds per task of the last Execute if profiling was on (index = task).
+  void EnableProfile(bool on);
+  const std::vector<int64_t>& profile() const;
+
+  struct State;
+  explicit Run(std::unique_ptr<State> state);
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ge::rt
