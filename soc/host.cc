@@ -1,0 +1,48 @@
+// The CPU that runs this process, by its feature bits: the highest x86-64 level it has, its cache
+// sizes and extensions. Invariant: code for HostSoc() runs on this machine.
+#include <cpuid.h>
+#include <unistd.h>
+
+#include "soc/chips.h"
+
+namespace ge {
+
+namespace {
+
+bool HasAvx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
+
+// The AMX bits of leaf 7: tile (24), int8 (25) and bf16 (22).
+bool HasAmx() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+  constexpr unsigned kAmx = (1u << 22) | (1u << 24) | (1u << 25);
+  return (d & kAmx) == kAmx;
+}
+
+int64_t CacheBytes(int name, int64_t otherwise) {
+  long bytes = sysconf(name);
+  return bytes > 0 ? bytes : otherwise;
+}
+
+}  // namespace
+
+SocSpec HostSoc() {
+  __builtin_cpu_init();
+  SocSpec soc = X86Level(HasAvx512() ? 4 : 3);
+  soc.name = "host";
+  soc.l1_bytes = CacheBytes(_SC_LEVEL1_DCACHE_SIZE, soc.l1_bytes);
+  soc.l2_bytes = CacheBytes(_SC_LEVEL2_CACHE_SIZE, soc.l2_bytes);
+  if (soc.masks && __builtin_cpu_supports("avx512vnni")) {
+    soc.vnni = true;
+    soc.cc_flags.push_back("-mavx512vnni");
+    soc.features.push_back("avx512vnni");
+  }
+  soc.amx = soc.masks && HasAmx();
+  return soc;
+}
+
+}  // namespace ge
