@@ -79,6 +79,7 @@ struct Model {
     std::string message;
   };
   std::vector<Check> checks;                // run-time shape checks
+  std::string expand_fault;                 // why the last ExpandBuilder::Done returned false
 };
 
 struct Graph {
