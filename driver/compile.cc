@@ -1,0 +1,280 @@
+// The whole flow: import, passes, layout, regions, kernels, plan, code, file.
+
+#include "driver/compile.h"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <unordered_map>
+
+#include "driver/pipeline.h"
+#include "emit/emit.h"
+#include "fmt/format.h"
+#include "fuse/fuse.h"
+#include "import/onnx/import.h"
+#include "lower/lower.h"
+#include "nlohmann/json.hpp"
+#include "om/file.h"
+#include "plan/planner.h"
+#include "plan/validate.h"
+
+namespace ge {
+namespace {
+
+// Adds the time between two calls to one field.
+class Stopwatch {
+ public:
+  void Lap(double& seconds) {
+    const auto now = std::chrono::steady_clock::now();
+    seconds += std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// Everything of one model between import and the file. Not movable: Planned points into the rest.
+struct Compilation {
+  CompileRequest request;
+  SocSpec soc;
+  std::unique_ptr<Graph> graph;
+  RegionMap regions;
+  LoweredMap lowered;
+  Planned planned;
+  CompileReport report;
+  std::string ir_text;
+
+  void Progress(const std::string& stage, double fraction) const {
+    if (request.progress) request.progress(stage, fraction);
+  }
+  void Log(const std::string& line) const {
+    if (request.log) request.log(line);
+  }
+};
+
+void LowerGraph(const Graph& g, Compilation& c) {
+  std::vector<Lowered>& out = c.lowered[&g];
+  for (const Region& r : c.regions[&g]) {
+    const bool code = r.engine == Engine::kVector || r.engine == Engine::kCube;
+    out.push_back(code ? LowerRegion(g, r, c.soc, c.request.policy) : Lowered{});
+    for (const LoweredKernel& k : out.back().kernels)
+      c.Log(fmt::format("region {}: kernel {} [{}] est {:.1f} us", r.name, k.kernel.name, k.schedule,
+                        k.cost_ns / 1000));
+  }
+  for (NodeId n : g.order)
+    for (const auto& sub : g.node(n).subgraphs) LowerGraph(*sub, c);
+}
+
+Status Prepare(Compilation& c) {
+  Stopwatch watch;
+  std::string note;
+  GE_ASSIGN(c.soc, FindSoc(c.request.soc_version, &note));
+  if (!note.empty()) c.report.notes.push_back(note);
+  c.Progress("import", 0);
+  GE_ASSIGN(c.graph, ImportModel(c.request));
+  c.report.nodes_in = static_cast<int>(c.graph->order.size());
+  watch.Lap(c.report.import_s);
+
+  c.Progress("optimise", 0);
+  Policy& policy = c.request.policy;
+  if (!policy.report && c.request.log) policy.report = c.request.log;
+  Optimise(*c.graph, c.soc, policy);
+  c.report.nodes_out = static_cast<int>(c.graph->order.size());
+  watch.Lap(c.report.optimise_s);
+
+  c.Progress("lower", 0);
+  c.regions = FormRegions(*c.graph, c.soc, policy);
+  for (const auto& [g, list] : c.regions) c.report.regions += static_cast<int>(list.size());
+  LowerGraph(*c.graph, c);
+  watch.Lap(c.report.lower_s);
+
+  c.Progress("plan", 0);
+  GE_ASSIGN(c.planned, BuildPlan(*c.graph, c.regions, c.lowered, policy));
+  c.planned.plan.model_name = std::filesystem::path(c.request.model).stem().string();
+  c.planned.plan.chip = c.soc.name;
+  GE_TRY(ValidatePlan(c.planned.plan));
+  c.report.weight_bytes = c.planned.weight_bytes;
+  c.report.arena_bytes = c.planned.plan.arena_bytes;
+  c.ir_text = c.graph->order.size() <= 5000 ? ToString(*c.graph) : std::string();
+  watch.Lap(c.report.plan_s);
+  return {};
+}
+
+// Renumbers the plan's kernels: task.kernel = index[task.kernel], one record per distinct kernel.
+void UseDistinctKernels(om::Plan& plan, const std::vector<int>& index, std::vector<om::Kernel> distinct) {
+  for (om::Task& t : plan.tasks)
+    if (t.kernel >= 0) t.kernel = index[t.kernel];
+  plan.kernels = std::move(distinct);
+}
+
+void UseKernelText(Planned& p) {
+  std::unordered_map<std::string, int> seen;
+  std::vector<int> index;
+  std::vector<om::Kernel> distinct;
+  for (const LoweredKernel* k : p.kernels) {
+    std::string text = tile::ToString(k->kernel, /*canonical=*/true);
+    auto [it, added] = seen.emplace(text, static_cast<int>(distinct.size()));
+    if (added) distinct.push_back({.name = k->kernel.name, .hash = "text", .text = std::move(text)});
+    index.push_back(it->second);
+  }
+  UseDistinctKernels(p.plan, index, std::move(distinct));
+}
+
+std::vector<const tile::Kernel*> KernelsOf(const Planned& p) {
+  std::vector<const tile::Kernel*> kernels;
+  for (const LoweredKernel* k : p.kernels) kernels.push_back(&k->kernel);
+  return kernels;
+}
+
+Result<std::string> GenerateCode(Compilation& c, const emit::CompileOptions& options) {
+  GE_ASSIGN(emit::CodeObject object, emit::CompileKernels(KernelsOf(c.planned), c.soc, options));
+  std::vector<om::Kernel> distinct(object.hash.size());
+  for (size_t i = 0; i < object.index.size(); ++i) {
+    om::Kernel& k = distinct[object.index[i]];
+    k.name = c.planned.kernels[i]->kernel.name;
+    k.hash = object.hash[object.index[i]];
+  }
+  UseDistinctKernels(c.planned.plan, object.index, std::move(distinct));
+  c.report.kernels_compiled += object.compiled;
+  return std::move(object.bytes);
+}
+
+std::string Description(const Compilation& c) {
+  return nlohmann::json{{"command", c.request.command_line},
+                        {"model", c.request.model},
+                        {"soc", c.soc.name},
+                        {"policy", c.request.policy.Key()},
+                        {"nodes_in", c.report.nodes_in},
+                        {"nodes_out", c.report.nodes_out}}
+      .dump();
+}
+
+Status Write(Compilation& c, std::string code) {
+  om::OmContents file;
+  file.plan = c.planned.plan;
+  file.code = std::move(code);
+  file.cpu_features = c.soc.features;
+  file.description = Description(c);
+  file.ir_text = std::move(c.ir_text);
+  file.weight_bytes = c.planned.weight_bytes;
+  file.fill_weights = [&c](std::byte* weights) -> Status {
+    for (const WeightSource& w : c.planned.weights) {
+      const Constant& constant = *w.graph->ConstantOf(w.value);
+      if (w.pack)
+        w.pack->fill(constant, weights + w.offset);
+      else
+        std::copy(constant.bytes.begin(), constant.bytes.end(), weights + w.offset);
+    }
+    return {};
+  };
+  return om::WriteOm(c.request.output, file);
+}
+
+emit::CompileOptions CodeOptions(const CompileRequest& request) {
+  emit::CompileOptions options;
+  options.cache_dir = request.cache_dir;
+  options.jobs = request.jobs;
+  if (request.progress)
+    options.progress = [&request](int done, int total) {
+      request.progress("compile kernels", total ? static_cast<double>(done) / total : 1);
+    };
+  return options;
+}
+
+Status Finish(Compilation& c) {
+  Stopwatch watch;
+  std::string code;
+  c.report.kernels = static_cast<int>(c.planned.kernels.size());
+  if (c.request.policy.interpret_kernels) {
+    UseKernelText(c.planned);
+  } else if (!c.planned.kernels.empty()) {
+    emit::CompileOptions options = CodeOptions(c.request);
+    auto compiler = emit::FindCompiler(c.request.compiler);
+    if (compiler.ok()) {
+      options.compiler = *compiler;
+      GE_ASSIGN(code, GenerateCode(c, options));
+    } else {
+      c.report.notes.push_back(compiler.status().message() +
+                               ": the .om holds TileIR text, which only 'ge run' interprets");
+      UseKernelText(c.planned);
+    }
+  }
+  c.report.code_bytes = static_cast<int64_t>(code.size());
+  watch.Lap(c.report.code_s);
+  c.Progress("write", 0);
+  GE_TRY(Write(c, std::move(code)));
+  watch.Lap(c.report.write_s);
+  return {};
+}
+
+Result<CompileReport> ReportOf(Compilation& c, Status status) {
+  if (!status.ok()) return std::move(status).In(c.request.model);
+  return std::move(c.report);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Graph>> ImportModel(const CompileRequest& request) {
+  if (request.model.ends_with(".ir")) {
+    std::ifstream file(request.model);
+    if (!file) return Error(Code::kNotFound, "cannot open the file");
+    std::stringstream text;
+    text << file.rdbuf();
+    return ParseGraph(text.str());
+  }
+  onnx::ImportOptions options;
+  options.input_shapes = request.input_shapes;
+  return onnx::Import(request.model, options);
+}
+
+void Optimise(Graph& g, const SocSpec& soc, const Policy& policy) {
+  RunPasses(g, policy, PassNames(policy));
+  AssignLayouts(g, soc, policy);
+}
+
+Result<CompileReport> Compile(const CompileRequest& request) {
+  Compilation c;
+  c.request = request;
+  Status status = Prepare(c);
+  if (status.ok()) status = Finish(c);
+  return ReportOf(c, std::move(status));
+}
+
+std::vector<Result<CompileReport>> CompileMany(const std::vector<CompileRequest>& requests) {
+  std::vector<std::unique_ptr<Compilation>> all;
+  std::vector<Status> status;
+  std::map<std::string, std::vector<const tile::Kernel*>> by_chip;
+  std::map<std::string, const Compilation*> first;
+  for (const CompileRequest& request : requests) {
+    all.push_back(std::make_unique<Compilation>());
+    all.back()->request = request;
+    status.push_back(Prepare(*all.back()));
+    if (!status.back().ok() || request.policy.interpret_kernels) continue;
+    auto& kernels = by_chip[all.back()->soc.name];
+    for (const tile::Kernel* k : KernelsOf(all.back()->planned)) kernels.push_back(k);
+    first.emplace(all.back()->soc.name, all.back().get());
+  }
+  // Fills the cache in large batches; each model then only links.
+  for (auto& [chip, kernels] : by_chip) {
+    const CompileRequest& request = first[chip]->request;
+    auto compiler = emit::FindCompiler(request.compiler);
+    if (!compiler.ok() || request.cache_dir == "off") continue;
+    emit::CompileOptions options = CodeOptions(request);
+    options.compiler = *compiler;
+    auto unused = emit::CompileKernels(kernels, first[chip]->soc, options);
+    // A failure is reported by the model that it belongs to, when it is finished.
+    (void)unused;
+  }
+  std::vector<Result<CompileReport>> results;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (status[i].ok()) status[i] = Finish(*all[i]);
+    results.push_back(ReportOf(*all[i], std::move(status[i])));
+    all[i].reset();
+  }
+  return results;
+}
+
+}  // namespace ge
