@@ -67,6 +67,8 @@ struct Node {
   std::map<std::string, Attr, std::less<>> attrs;
   std::vector<std::unique_ptr<Graph>> subgraphs;  // If: then, else; Loop, Scan: body
   std::vector<std::string> origin;          // names of the source nodes it stands for (sorted)
+  // Symbols that inference made for data-dependent sizes: running it again gives the same ones.
+  std::vector<Expr> fresh;
   bool dead = false;
 };
 

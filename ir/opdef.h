@@ -45,6 +45,11 @@ class InferContext {
   std::string Str(std::string_view attr, std::string otherwise) const { return AttrOr<std::string>(node, attr, otherwise); }
   std::vector<int64_t> Ints(std::string_view attr) const { return AttrOr<std::vector<int64_t>>(node, attr, {}); }
   Status Fault(std::string message) const { return Invalid(std::move(message)); }
+  const std::string& failed_check() const { return failed_check_; }  // read by Infer
+
+ private:
+  size_t num_fresh_ = 0;
+  std::string failed_check_;
 };
 
 using Index = std::vector<Expr>;

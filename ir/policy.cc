@@ -1,0 +1,15 @@
+// Policy::Key: the part of a cache key that choices make.
+#include "ir/policy.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace ge {
+
+std::string Policy::Key() const {
+  return fmt::format("opt={} off={} conv_tolerance={} region={}/{} interpret={} fold={}", opt_level,
+                     fmt::join(disabled, ","), conv_tolerance, max_region_nodes, max_region_inputs,
+                     interpret_kernels ? 1 : 0, fold_limit_bytes);
+}
+
+}  // namespace ge
