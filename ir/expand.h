@@ -6,10 +6,11 @@
 //     return e.Done({e.Op("Mul", {e.In(0), gate})});
 //   }
 //
-// New nodes are inferred at once, take the place of the old one in the order and carry its origins. The
-// old node's output values live on under their ids and names, with new producers, so no consumer is
-// touched. If an inference fails, everything after gives kNone, and Done undoes all and returns false.
-// References into the graph's nodes and values do not survive a call of Op or Constant.
+// New nodes are inferred at once, take the place of the old one in the order and carry its origins.
+// The old node's output values live on under their ids and names, with new producers, so no
+// consumer is touched. If an inference fails, everything after gives kNone, and Done undoes all and
+// returns false. References into the graph's nodes and values do not survive a call of Op or
+// Constant.
 #pragma once
 
 #include <initializer_list>
@@ -41,17 +42,25 @@ class ExpandBuilder {
   bool Wants(int o) const { return o < NumOutputs() && node_.outputs[o] != kNone; }
   ValueId In(int i) const { return Has(i) ? node_.inputs[i] : kNone; }
   const TensorType& OutType(int o) const { return graph_.value(node_.outputs[o]).type; }
-  int64_t Int(std::string_view attr, int64_t otherwise) const { return AttrOr<int64_t>(node_, attr, otherwise); }
-  float Float(std::string_view attr, float otherwise) const { return AttrOr<float>(node_, attr, otherwise); }
-  std::string Str(std::string_view attr, std::string otherwise) const { return AttrOr<std::string>(node_, attr, otherwise); }
-  std::vector<int64_t> Ints(std::string_view attr) const { return AttrOr<std::vector<int64_t>>(node_, attr, {}); }
+  int64_t Int(std::string_view attr, int64_t otherwise) const {
+    return AttrOr<int64_t>(node_, attr, otherwise);
+  }
+  float Float(std::string_view attr, float otherwise) const {
+    return AttrOr<float>(node_, attr, otherwise);
+  }
+  std::string Str(std::string_view attr, std::string otherwise) const {
+    return AttrOr<std::string>(node_, attr, otherwise);
+  }
+  std::vector<int64_t> Ints(std::string_view attr) const {
+    return AttrOr<std::vector<int64_t>>(node_, attr, {});
+  }
 
   // Facts of any value (also of kNone after a failure: an empty type). Copies: safe to keep.
   DType Type(ValueId v) const;
   std::vector<Expr> Dims(ValueId v) const;
   int Rank(ValueId v) const { return static_cast<int>(Dims(v).size()); }
   const std::vector<Expr>* Elems(ValueId v) const;  // known elements, or null
-  const ge::Constant* Const(ValueId v) const;           // bytes, or null
+  const ge::Constant* Const(ValueId v) const;       // bytes, or null
 
   // A new node with one output. `op` is "Mul", or with a domain "ge.Exprs".
   ValueId Op(std::string_view op, std::vector<ValueId> inputs, Attrs attrs = {});
@@ -64,12 +73,16 @@ class ExpandBuilder {
   ValueId Constant(ge::Constant constant);
   ValueId Scalar(DType dtype, double value) { return Constant(dtype, {}, {value}); }
   ValueId ScalarLike(ValueId v, double value) { return Scalar(Type(v), value); }
-  ValueId Ints(const std::vector<int64_t>& values);     // i64[n]
+  ValueId Ints(const std::vector<int64_t>& values);  // i64[n]
   // i64[n] with these elements: a constant if they are, else a node ge.Exprs.
   ValueId Exprs(const std::vector<Expr>& elements);
   // Reshape and Expand to dims that are known only as Exprs.
-  ValueId Reshape(ValueId v, const std::vector<Expr>& dims) { return Op("Reshape", {v, Exprs(dims)}, {{"allowzero", int64_t{1}}}); }
-  ValueId Expand(ValueId v, const std::vector<Expr>& dims) { return Op("Expand", {v, Exprs(dims)}); }
+  ValueId Reshape(ValueId v, const std::vector<Expr>& dims) {
+    return Op("Reshape", {v, Exprs(dims)}, {{"allowzero", int64_t{1}}});
+  }
+  ValueId Expand(ValueId v, const std::vector<Expr>& dims) {
+    return Op("Expand", {v, Exprs(dims)});
+  }
   ValueId Cast(ValueId v, DType to);  // v itself if it has that type
 
   // Replaces the node: outputs[o] is what output o becomes (kNone where it is not wanted). True, or
@@ -88,8 +101,8 @@ class ExpandBuilder {
   bool failed_ = false, done_ = false;
 };
 
-// Expands node n by its OpDef, and what that gives in turn. Ok if it was not expandable; an error if an
-// expansion failed and the operator has no other meaning.
+// Expands node n by its OpDef, and what that gives in turn. Ok if it was not expandable; an error
+// if an expansion failed and the operator has no other meaning.
 Status ExpandNode(Graph& g, NodeId n);
 
 }  // namespace ge

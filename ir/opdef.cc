@@ -142,8 +142,8 @@ const std::vector<Expr>* Lowering::Elems(int i) const {
 tile::Val Lowering::LoadBroadcast(int input, const Index& out_idx) {
   const TensorType& in = In(input);
   const size_t skip = out_idx.size() - in.dims.size();
-  const bool comparable = !node.outputs.empty() && node.outputs[0] != kNone &&
-                          Out(0).dims.size() == out_idx.size();
+  const bool comparable =
+      !node.outputs.empty() && node.outputs[0] != kNone && Out(0).dims.size() == out_idx.size();
   Index idx;
   for (size_t d = 0; d < in.dims.size(); ++d) {
     const Expr dim = in.dims[d];
