@@ -57,12 +57,20 @@ class HostAttrs {
  private:
   std::map<std::string, std::string, std::less<>> values_;
 };
+// Writers of the same lines.
+void AppendAttr(std::string* text, std::string_view name, int64_t value);
+void AppendAttr(std::string* text, std::string_view name, double value);
+void AppendAttr(std::string* text, std::string_view name, std::string_view value);
+void AppendAttr(std::string* text, std::string_view name, std::span<const int64_t> values);
+void AppendAttr(std::string* text, std::string_view name, std::span<const double> values);
+void AppendAttr(std::string* text, std::string_view name, std::span<const std::string> values);
 
 struct HostCall {
   const HostAttrs& attrs;
   std::span<const HostTensor> inputs;
   std::span<HostOutput> outputs;
   std::vector<int64_t>& sizes;               // results for the symbols that the task binds, in order
+  std::span<const int64_t> values = {};      // the task's evaluated size expressions
 };
 
 using HostFn = Status (*)(HostCall&);
