@@ -1,0 +1,17 @@
+// ge: runs, measures and looks into compiled models. One verb, one file.
+
+#include "CLI/CLI.hpp"
+#include "tools/verbs.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{"ge: runs, measures and looks into models.\n"
+               "Example: ge run resnet50.om --input cat.png --output out --topk 5\n"};
+  app.require_subcommand(1);
+  int exit_code = 0;
+  ge::AddRunVerb(app, exit_code);
+  ge::AddBenchVerb(app, exit_code);
+  ge::AddOptVerb(app, exit_code);
+  ge::AddOmVerb(app, exit_code);
+  CLI11_PARSE(app, argc, argv);
+  return exit_code;
+}

@@ -1,0 +1,114 @@
+// ge bench: time, load time and memory of a model.
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+
+#include "CLI/CLI.hpp"
+#include "fmt/format.h"
+#include "nlohmann/json.hpp"
+#include "tools/session.h"
+#include "tools/verbs.h"
+
+namespace ge {
+namespace {
+
+struct BenchOptions {
+  std::string model, json;
+  InputOptions inputs;
+  std::vector<std::string> shapes;
+  int threads = 0, warmup = 5, rounds = 50, per_kernel = 0;
+  double seconds = 5;
+};
+
+using Clock = std::chrono::steady_clock;
+double Ms(Clock::time_point a, Clock::time_point b) { return std::chrono::duration<double, std::milli>(b - a).count(); }
+
+double PeakRssMb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss / 1024.0;
+}
+
+void PrintProfile(const om::Plan& plan, const std::vector<int64_t>& ns, int count) {
+  std::vector<size_t> order(ns.size());
+  for (size_t i = 0; i < ns.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return ns[a] > ns[b]; });
+  std::printf("%10s %10s  task\n", "measured", "estimate");
+  for (size_t i = 0; i < order.size() && i < static_cast<size_t>(count); ++i) {
+    const om::Task& t = plan.tasks[order[i]];
+    std::printf("%8.1fus %8.1fus  %s\n", ns[order[i]] / 1e3, t.cost / 1e3, t.name.c_str());
+  }
+}
+
+Status Bench(BenchOptions& o) {
+  for (const std::string& s : o.shapes) {
+    GE_ASSIGN(auto shape, ParseShapeOption(s));
+    o.inputs.shapes[shape.first] = shape.second;
+  }
+  const auto t0 = Clock::now();
+  GE_ASSIGN(auto model, LoadModel(o.model, o.threads));
+  const auto t1 = Clock::now();
+  GE_ASSIGN(std::vector<Array> arrays, BindInputs(*model, o.inputs));
+  GE_ASSIGN(auto run, rt::Run::Create(model));
+  std::vector<rt::Tensor> inputs = Tensors(arrays);
+  std::vector<rt::Tensor> outputs(model->plan().outputs.size());
+  const auto t2 = Clock::now();
+  GE_TRY(run->Execute(inputs, outputs));
+  const auto t3 = Clock::now();
+  auto execute = [&] {
+    for (rt::Tensor& t : outputs) t = rt::Tensor{};
+    return run->Execute(inputs, outputs);
+  };
+  for (int i = 0; i < o.warmup; ++i) GE_TRY(execute());
+  std::vector<double> ms;
+  const auto begin = Clock::now();
+  while (static_cast<int>(ms.size()) < o.rounds && Ms(begin, Clock::now()) < o.seconds * 1000) {
+    const auto a = Clock::now();
+    GE_TRY(execute());
+    ms.push_back(Ms(a, Clock::now()));
+  }
+  if (o.per_kernel > 0) {
+    run->EnableProfile(true);
+    GE_TRY(execute());
+    PrintProfile(model->plan(), run->profile(), o.per_kernel);
+  }
+  std::sort(ms.begin(), ms.end());
+  const nlohmann::json result = {
+      {"model", o.model}, {"threads", model->threads()}, {"rounds", ms.size()},
+      {"median_ms", ms[ms.size() / 2]}, {"min_ms", ms.front()},
+      {"p99_ms", ms[std::min(ms.size() - 1, ms.size() * 99 / 100)]}, {"load_ms", Ms(t0, t1)},
+      {"first_run_ms", Ms(t2, t3)}, {"peak_rss_mb", PeakRssMb()},
+      {"arena_mb", run->stats().arena_bytes / 1e6}, {"weights_mb", model->weight_bytes() / 1e6}};
+  std::printf("threads %d  rounds %zu  median %.3f ms  min %.3f ms  p99 %.3f ms  load %.2f ms  first run %.2f ms  peak %.1f MB\n",
+              model->threads(), ms.size(), result["median_ms"].get<double>(), ms.front(),
+              result["p99_ms"].get<double>(), Ms(t0, t1), Ms(t2, t3), PeakRssMb());
+  if (!o.json.empty()) {
+    std::ofstream file(o.json);
+    file << result.dump(2) << "\n";
+    if (!file) return Error(Code::kUnavailable, o.json + ": cannot write the file");
+  }
+  return {};
+}
+
+}  // namespace
+
+void AddBenchVerb(CLI::App& app, int& exit_code) {
+  auto* verb = app.add_subcommand("bench", "measure a model; inputs that are not given are random");
+  auto o = std::make_shared<BenchOptions>();
+  verb->add_option("model", o->model, ".om file")->required();
+  verb->add_option("--threads", o->threads, "workers (0 = CPUs available)");
+  verb->add_option("--warmup", o->warmup, "executions before measuring");
+  verb->add_option("--rounds", o->rounds, "executions at most")->check(CLI::PositiveNumber);
+  verb->add_option("--seconds", o->seconds, "time at most")->check(CLI::PositiveNumber);
+  verb->add_option("--input", o->inputs.files, "as for ge run")->expected(1, 1 << 16);
+  verb->add_option("--shape", o->shapes, "NAME:dims of a dynamic input that is random")->expected(1, 1 << 16);
+  verb->add_option("--per-kernel", o->per_kernel, "print the N slowest tasks");
+  verb->add_option("--json", o->json, "write the figures to this file");
+  verb->callback([o, &exit_code] { exit_code = ExitCode(Bench(*o).In(o->model)); });
+}
+
+}  // namespace ge

@@ -1,0 +1,73 @@
+// ge om: looks into an .om file.
+
+#include <cstdio>
+#include <map>
+
+#include "CLI/CLI.hpp"
+#include "base/file_map.h"
+#include "fmt/format.h"
+#include "om/file.h"
+#include "tools/verbs.h"
+
+namespace ge {
+namespace {
+
+struct OmOptions {
+  std::string model;
+  bool plan = false, sections = false, sizes = false, verify = false, ir = false, description = false;
+};
+
+const char* SectionName(om::Section s) {
+  switch (s) {
+    case om::Section::kPlan: return "plan";
+    case om::Section::kWeights: return "weights";
+    case om::Section::kCode: return "code";
+    case om::Section::kDescription: return "description";
+    case om::Section::kIr: return "ir";
+  }
+  return "unknown";
+}
+
+void PrintSizes(const om::OmView& v) {
+  std::map<om::BufferKind, int> count;
+  for (const om::Buffer& b : v.plan.buffers) ++count[b.kind];
+  std::printf("model %s for %s\n", v.plan.model_name.c_str(), v.plan.chip.c_str());
+  std::printf("tasks %zu, kernels %zu, buffers %zu (arena %d, constants %d, pool %d), symbols %zu\n",
+              v.plan.tasks.size(), v.plan.kernels.size(), v.plan.buffers.size(), count[om::BufferKind::kArena],
+              count[om::BufferKind::kConst], count[om::BufferKind::kPool], v.plan.symbols.size());
+  std::printf("weights %zu bytes, code %zu bytes, arena %s\n", v.weights.size(), v.code.size(),
+              v.plan.arena_bytes < 0 ? "placed for each shape" : fmt::format("{} bytes", v.plan.arena_bytes).c_str());
+}
+
+Status Show(OmOptions o) {
+  GE_ASSIGN(FileMap file, FileMap::Open(o.model));
+  GE_ASSIGN(om::OmView view, om::ReadOm(file.bytes(), o.verify));
+  if (!o.plan && !o.sections && !o.ir && !o.description) o.sizes = o.sections = true;
+  if (o.sizes) PrintSizes(view);
+  if (o.sections)
+    for (const auto& s : view.sections)
+      std::printf("section %-12s offset %12lld  bytes %12lld  checksum %016llx\n", SectionName(s.kind),
+                  static_cast<long long>(s.offset), static_cast<long long>(s.bytes), static_cast<unsigned long long>(s.checksum));
+  if (o.plan) std::printf("%s", om::ToString(view.plan).c_str());
+  if (o.ir) std::printf("%.*s", static_cast<int>(view.ir_text.size()), view.ir_text.data());
+  if (o.description) std::printf("%.*s\n", static_cast<int>(view.description.size()), view.description.data());
+  if (o.verify) std::printf("all checksums match\n");
+  return {};
+}
+
+}  // namespace
+
+void AddOmVerb(CLI::App& app, int& exit_code) {
+  auto* verb = app.add_subcommand("om", "look into an .om file");
+  auto o = std::make_shared<OmOptions>();
+  verb->add_option("model", o->model, ".om file")->required();
+  verb->add_flag("--plan", o->plan, "the plan as text");
+  verb->add_flag("--sizes", o->sizes, "counts and sizes");
+  verb->add_flag("--sections", o->sections, "the section table");
+  verb->add_flag("--ir", o->ir, "the optimised graph as text");
+  verb->add_flag("--description", o->description, "how it was made, as JSON");
+  verb->add_flag("--verify", o->verify, "check the weights' checksum too");
+  verb->callback([o, &exit_code] { exit_code = ExitCode(Show(*o).In(o->model)); });
+}
+
+}  // namespace ge

@@ -1,0 +1,181 @@
+// See session.h.
+
+#include "tools/session.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <random>
+
+#include "abi/convert.h"
+#include "fmt/format.h"
+#include "tile/interpret.h"
+#include "tools/picture.h"
+
+namespace ge {
+namespace {
+
+// A parsed kernel and its interpreter, alive as long as the model.
+struct TextKernel {
+  ExprArena arena;
+  std::unique_ptr<tile::Interpreter> interpreter;
+};
+
+Result<rt::LoadOptions::TextKernel> InterpretText(const std::string& text) {
+  auto kernel = std::make_shared<TextKernel>();
+  GE_ASSIGN(tile::Kernel parsed, tile::ParseKernel(text, kernel->arena));
+  GE_TRY(tile::Verify(parsed));
+  kernel->interpreter = std::make_unique<tile::Interpreter>(parsed);
+  const void* self = kernel->interpreter.get();
+  return rt::LoadOptions::TextKernel{&tile::GeInterpretKernel,
+                                     std::shared_ptr<const void>(kernel, self)};
+}
+
+// The dims of an input as far as they are constants; -1 where symbolic.
+std::vector<int64_t> KnownDims(const om::Plan& plan, const om::IoTensor& io) {
+  std::vector<int64_t> dims;
+  for (om::SizeRef r : io.dims) {
+    const om::SizeExpr& e = plan.sizes[r];
+    const om::SizeCode& code = plan.size_code[e.begin];
+    dims.push_back(e.end - e.begin == 1 && code.op == om::SizeOp::kConst ? code.value : -1);
+  }
+  return dims;
+}
+
+void FillRandom(Array& a, uint64_t seed) {
+  std::mt19937_64 rng(seed);
+  std::normal_distribution<float> normal;
+  int64_t n = 1;
+  for (int64_t d : a.dims) n *= d;
+  a.bytes.resize(static_cast<size_t>(BytesFor(a.dtype, n)));
+  if (a.dtype == DType::kF32) {
+    auto* p = reinterpret_cast<float*>(a.bytes.data());
+    for (int64_t i = 0; i < n; ++i) p[i] = normal(rng);
+  } else if (a.dtype == DType::kF64) {
+    auto* p = reinterpret_cast<double*>(a.bytes.data());
+    for (int64_t i = 0; i < n; ++i) p[i] = normal(rng);
+  } else {
+    // Small non-negative integers are valid indices nearly everywhere; small floats stay finite.
+    const int width = std::max(1, BitWidth(a.dtype) / 8);
+    for (size_t i = 0; i < a.bytes.size(); i += width) a.bytes[i] = static_cast<std::byte>(rng() & 1);
+  }
+}
+
+Result<Array> ReadPictureInput(const std::string& path, std::vector<int64_t> dims, const InputOptions& o) {
+  if (dims.size() != 4) return Invalid(path + ": a picture needs an input of rank 4");
+  PictureFormat f;
+  f.mean = o.mean;
+  f.std = o.std;
+  f.bgr = o.bgr;
+  f.channels_first = !(dims[3] == 1 || dims[3] == 3);
+  const int64_t channels = f.channels_first ? dims[1] : dims[3];
+  f.channels = channels == 1 ? 1 : 3;
+  f.height = std::max<int64_t>(f.channels_first ? dims[2] : dims[1], 0);
+  f.width = std::max<int64_t>(f.channels_first ? dims[3] : dims[2], 0);
+  GE_ASSIGN(std::vector<float> pixels, ReadPicture(path, f));
+  Array a;
+  a.dtype = DType::kF32;
+  a.dims = f.channels_first ? std::vector<int64_t>{1, f.channels, f.height, f.width}
+                            : std::vector<int64_t>{1, f.height, f.width, f.channels};
+  a.bytes.resize(pixels.size() * 4);
+  std::memcpy(a.bytes.data(), pixels.data(), a.bytes.size());
+  return a;
+}
+
+Result<Array> ReadInput(const std::string& path, DType dtype, const std::vector<int64_t>& dims,
+                        const InputOptions& o) {
+  if (path.ends_with(".npy")) return ReadNpy(path);
+  if (IsPicture(path)) {
+    if (dtype != DType::kF32) return Unsupported(path + ": pictures feed f32 inputs only");
+    return ReadPictureInput(path, dims, o);
+  }
+  Array a;
+  a.dtype = dtype;
+  a.dims = dims;
+  GE_ASSIGN(a.bytes, ReadFile(path));
+  if (std::count(dims.begin(), dims.end(), -1))
+    return Invalid(path + ": the input has dynamic dims; give them with --shape NAME:dims");
+  int64_t n = 1;
+  for (int64_t d : dims) n *= d;
+  if (BytesFor(dtype, n) != static_cast<int64_t>(a.bytes.size()))
+    return Invalid(fmt::format("{}: {} bytes given, {} needed for {}{}", path, a.bytes.size(),
+                               BytesFor(dtype, n), Name(dtype), DimsText(dims)));
+  return a;
+}
+
+}  // namespace
+
+std::string DimsText(const std::vector<int64_t>& dims) { return fmt::format("[{}]", fmt::join(dims, ",")); }
+
+Result<std::pair<std::string, std::vector<int64_t>>> ParseShapeOption(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0)
+    return Invalid(fmt::format("'{}': want NAME:dim,dim,...", text));
+  std::vector<int64_t> dims;
+  const char* p = text.data() + colon + 1;
+  const char* end = text.data() + text.size();
+  while (p < end) {
+    int64_t d = 0;
+    auto [next, error] = std::from_chars(p, end, d);
+    if (error != std::errc() || d < 0 || (next < end && *next != ','))
+      return Invalid(fmt::format("'{}': want NAME:dim,dim,... with dims of at least 0", text));
+    dims.push_back(d);
+    p = next < end ? next + 1 : next;
+  }
+  return std::make_pair(text.substr(0, colon), std::move(dims));
+}
+
+Result<std::shared_ptr<const rt::Model>> LoadModel(const std::string& path, int threads, bool verify_weights) {
+  rt::LoadOptions options;
+  options.threads = threads;
+  options.verify_weights = verify_weights;
+  options.text_kernel = InterpretText;
+  return rt::Model::Load(path, options);
+}
+
+Result<std::vector<Array>> BindInputs(const rt::Model& model, const InputOptions& options) {
+  const om::Plan& plan = model.plan();
+  std::map<std::string, std::string> by_name;
+  std::vector<std::string> in_order;
+  for (const std::string& f : options.files) {
+    bool named = false;
+    for (const om::IoTensor& io : plan.inputs)
+      if (f.starts_with(io.name + "=")) {
+        by_name[io.name] = f.substr(io.name.size() + 1);
+        named = true;
+        break;
+      }
+    if (!named) in_order.push_back(f);
+  }
+  if (in_order.size() > plan.inputs.size())
+    return Invalid(fmt::format("{} input files given, the model has {} inputs", in_order.size(), plan.inputs.size()));
+  std::vector<Array> arrays;
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    const om::IoTensor& io = plan.inputs[i];
+    std::vector<int64_t> dims = KnownDims(plan, io);
+    if (auto it = options.shapes.find(io.name); it != options.shapes.end()) dims = it->second;
+    std::string file = i < in_order.size() ? in_order[i] : "";
+    if (auto it = by_name.find(io.name); it != by_name.end()) file = it->second;
+    if (!file.empty()) {
+      GE_ASSIGN(Array a, ReadInput(file, static_cast<DType>(io.dtype), dims, options));
+      arrays.push_back(std::move(a));
+      continue;
+    }
+    Array a;
+    a.dtype = static_cast<DType>(io.dtype);
+    for (int64_t& d : dims) d = d < 0 ? 1 : d;
+    a.dims = dims;
+    FillRandom(a, i + 1);
+    arrays.push_back(std::move(a));
+  }
+  return arrays;
+}
+
+std::vector<rt::Tensor> Tensors(std::vector<Array>& arrays) {
+  std::vector<rt::Tensor> t;
+  for (Array& a : arrays)
+    t.push_back({static_cast<uint8_t>(a.dtype), a.dims, a.bytes.data(), static_cast<int64_t>(a.bytes.size())});
+  return t;
+}
+
+}  // namespace ge

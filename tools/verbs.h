@@ -1,0 +1,17 @@
+// The verbs of `ge`. Each adds its subcommand; when it has run, exit_code is set.
+#pragma once
+
+#include "base/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace ge {
+void AddRunVerb(CLI::App& app, int& exit_code);
+void AddBenchVerb(CLI::App& app, int& exit_code);
+void AddOptVerb(CLI::App& app, int& exit_code);
+void AddOmVerb(CLI::App& app, int& exit_code);
+// Prints a failure to stderr; the exit code.
+int ExitCode(const Status& status);
+}  // namespace ge
