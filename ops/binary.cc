@@ -204,6 +204,9 @@ Val Pow(Lowering& l, int, const Index& idx) {
     if (*e == -1 && IsFloat(x.type())) return l.b.Unary(Op::kRcp, x);
   }
   Val y = l.LoadBroadcast(1, idx);
+  if (!IsFloat(x.type()) && !IsFloat(y.type())) {
+    return l.b.Binary(Op::kPow, x, l.b.Cast(y, x.type()));
+  }
   DType compute = x.type() == DType::kF32 ? DType::kF32 : DType::kF64;
   Val power = l.b.Binary(Op::kPow, l.b.Cast(x, compute), l.b.Cast(y, compute));
   return l.b.Convert(power, l.Out(0).dtype);
