@@ -1,0 +1,76 @@
+// Softmax     Y = exp(X - max) / sum exp(X - max)      along one axis
+// LogSoftmax  Y = X - max - log(sum exp(X - max))
+// One row at a time in a local buffer, so that X (and what is fused into it) is computed once. A
+// row of equal values, even of the lowest float, is uniform; one whose maximum is -inf gives NaN,
+// as the formula does.
+#include <fmt/format.h>
+
+#include "ir/opdef.h"
+#include "ops/rows.h"
+#include "ops/shapes.h"
+
+namespace ge {
+namespace {
+
+using tile::LoopKind;
+using tile::Op;
+using tile::ReduceOp;
+using tile::Val;
+
+Status InferSoftmax(InferContext& c) {
+  GE_TRY(NormaliseAxis(c.Int("axis", -1), c.In(0).rank()).status());
+  CopyType(c, 0, 0);
+  return {};
+}
+
+void LowerSoftmaxKind(Lowering& l, bool log) {
+  const Dims& x = l.In(0).dims;
+  const int axis = AxisOf(l.Int("axis", -1), l.In(0).rank());
+  const Expr n = x[axis];
+  const DType t = ComputeType(l.In(0).dtype);
+  Dims rest = x;
+  rest.erase(rest.begin() + axis);
+  l.ForEach(rest, false, [&](const Index& r) {
+    auto& b = l.b;
+    auto at = [&](Expr j) {
+      Index i = r;
+      i.insert(i.begin() + axis, j);
+      return i;
+    };
+    const int row = b.Alloc("row", t, n);
+    b.For("j", n, LoopKind::kVector, [&](Expr j) { b.Store(row, j, l.Load(0, at(j))); });
+    const Val top =
+        b.Let(b.Reduce(ReduceOp::kMax, {n}, [&](auto& j) { return b.Load(row, j[0]); }));
+    if (log) {
+      const Val sum = b.Reduce(ReduceOp::kSum, {n},
+                               [&](auto& j) { return b.Unary(Op::kExp, b.Load(row, j[0]) - top); });
+      const Val log_sum = b.Let(b.Unary(Op::kLog, sum));
+      b.For("j", n, LoopKind::kVector,
+            [&](Expr j) { l.Yield(0, at(j), b.Load(row, j) - top - log_sum); });
+      return;
+    }
+    b.For("j", n, LoopKind::kVector,
+          [&](Expr j) { b.Store(row, j, b.Unary(Op::kExp, b.Load(row, j) - top)); });
+    const Val sum = b.Reduce(ReduceOp::kSum, {n}, [&](auto& j) { return b.Load(row, j[0]); });
+    const Val factor = b.Let(Like(sum, 1) / sum);
+    b.For("j", n, LoopKind::kVector, [&](Expr j) { l.Yield(0, at(j), b.Load(row, j) * factor); });
+  });
+}
+
+void LowerSoftmax(Lowering& l) { LowerSoftmaxKind(l, false); }
+void LowerLogSoftmax(Lowering& l) { LowerSoftmaxKind(l, true); }
+
+const OpDef& kSoftmax = Register(
+    {.name = "Softmax",
+     .infer = InferSoftmax,
+     .lower = LowerSoftmax,
+     .flops_per_element = 20,
+     .samples = {"(f32[2,3,5])", "(f32[2,3,5]) {axis=1}", "(f32[4]) {axis=0}", "(f16[2,7])"}});
+const OpDef& kLogSoftmax = Register({.name = "LogSoftmax",
+                                     .infer = InferSoftmax,
+                                     .lower = LowerLogSoftmax,
+                                     .flops_per_element = 20,
+                                     .samples = {"(f32[2,3,5])", "(f32[2,3,5]) {axis=0}"}});
+
+}  // namespace
+}  // namespace ge
