@@ -1,0 +1,137 @@
+// cycles = sum over statements of trips * (operations / lanes / units); time = max(cycles,
+// traffic).
+#include "lower/cost.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace ge {
+namespace {
+
+using tile::Kernel;
+using tile::Op;
+using tile::Stmt;
+using tile::StmtKind;
+using tile::ValueNode;
+
+// Vector operations that one element operation stands for.
+double Weight(Op op) {
+  switch (op) {
+    case Op::kConst:
+    case Op::kIndex:
+    case Op::kVar: return 0;
+    case Op::kDiv:
+    case Op::kSqrt:
+    case Op::kRcp: return 8;
+    case Op::kFloorMod: return 12;
+    case Op::kExp:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kErf:
+    case Op::kExpm1:
+    case Op::kLog1p:
+    case Op::kSinh:
+    case Op::kCosh: return 20;
+    case Op::kSin:
+    case Op::kCos:
+    case Op::kTan:
+    case Op::kAtan:
+    case Op::kAsin:
+    case Op::kAcos:
+    case Op::kAtan2: return 30;
+    case Op::kPow:
+    case Op::kFmod:
+    case Op::kAsinh:
+    case Op::kAcosh:
+    case Op::kAtanh:
+    case Op::kLgamma: return 60;
+    default: return 1;
+  }
+}
+
+class Estimate {
+ public:
+  Estimate(const Kernel& kernel, const SocSpec& soc) : k_(kernel), soc_(soc) {}
+  void Walk(const Stmt& s, double trips, double lanes, Expr lane);
+  double cycles = 0, flops = 0;
+
+ private:
+  void Value(tile::ExprId id, double trips, double lanes, Expr lane);
+  void Gemm(const tile::BrGemm& gemm, double trips);
+  const Kernel& k_;
+  const SocSpec& soc_;
+};
+
+double Trips(Expr extent) { return static_cast<double>(std::max<int64_t>(HintValue(extent), 0)); }
+
+void Estimate::Value(tile::ExprId root, double trips, double lanes, Expr lane) {
+  if (root < 0) return;
+  std::vector<tile::ExprId> stack = {root};
+  std::vector<tile::ExprId> seen;
+  while (!stack.empty()) {
+    tile::ExprId id = stack.back();
+    stack.pop_back();
+    if (id < 0 || std::find(seen.begin(), seen.end(), id) != seen.end()) continue;
+    seen.push_back(id);
+    const ValueNode& v = k_.values[id];
+    double width = lanes * (BitWidth(v.type) > 32 ? 0.5 : 1);
+    if (v.op == Op::kLoad) {
+      bool uniform = lane.IsConst() || !DependsOn(v.index, lane);
+      std::optional<Linear> linear;
+      if (!uniform) linear = AsLinear(v.index, lane);
+      bool dense = uniform || (linear && linear->coefficient.IsConst(1));
+      cycles += trips * (dense ? 0.5 / std::max(width, 1.0) : 1.0);
+    } else {
+      double weight = Weight(v.op);
+      if (weight > 0) flops += trips;
+      cycles += trips * weight * 0.5 / std::max(width, 1.0);
+    }
+    stack.insert(stack.end(), {v.a, v.b, v.c});
+  }
+}
+
+void Estimate::Gemm(const tile::BrGemm& gemm, double trips) {
+  double macs = trips * gemm.m * gemm.n * Trips(gemm.k);
+  for (const auto& [symbol, extent] : gemm.batch) macs *= Trips(extent);
+  flops += 2 * macs;
+  cycles += macs / (soc_.F32Lanes() * soc_.fma_per_cycle * 0.75);
+}
+
+void Estimate::Walk(const Stmt& s, double trips, double lanes, Expr lane) {
+  if (s.kind == StmtKind::kLoop) {
+    trips *= Trips(s.extent);
+    if (s.loop == tile::LoopKind::kVector) lanes = soc_.F32Lanes(), lane = s.symbol;
+    cycles += trips / std::max(lanes, 1.0);
+  }
+  if (s.kind == StmtKind::kReduce) {
+    for (const auto& [symbol, extent] : s.axes) trips *= Trips(extent);
+    if (lane.IsConst() && !s.axes.empty()) lanes = soc_.F32Lanes(), lane = s.axes.back().first;
+  }
+  if (s.kind == StmtKind::kBrGemm) {
+    Gemm(s.gemm, trips);
+    trips *= s.gemm.m * Trips(s.gemm.n_valid);
+    lanes = soc_.F32Lanes(), lane = s.gemm.col;
+  }
+  if (s.kind == StmtKind::kStore) cycles += trips * 0.5 / std::max(lanes, 1.0);
+  Value(s.value, trips, lanes, lane);
+  for (const Stmt& inner : s.body) Walk(inner, trips, lanes, lane);
+  for (const Stmt& inner : s.orelse) Walk(inner, trips, lanes, lane);
+}
+
+}  // namespace
+
+KernelCost EstimateCost(const Kernel& kernel, const SocSpec& soc) {
+  Estimate estimate(kernel, soc);
+  estimate.Walk(kernel.body, 1, 1, 0);
+  KernelCost cost;
+  cost.flops = estimate.flops;
+  for (const tile::Buffer& buffer : kernel.buffers)
+    if (buffer.is_arg)
+      cost.bytes += Trips(buffer.elements) * std::max(BitWidth(buffer.dtype), 1) / 8.0;
+  double rate =
+      cost.bytes > static_cast<double>(soc.l2_bytes) ? soc.dram_gb_per_s : soc.l2_gb_per_s;
+  cost.ns = std::max(estimate.cycles / soc.ghz, cost.bytes / rate);
+  return cost;
+}
+
+}  // namespace ge

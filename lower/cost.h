@@ -1,0 +1,18 @@
+// What a kernel costs on a chip, at the hint sizes of its symbols: for chunk sizes and for the
+// planner's choice between one worker and many. Never exact; only its order of magnitude is used.
+#pragma once
+
+#include "soc/soc.h"
+#include "tile/tile.h"
+
+namespace ge {
+
+struct KernelCost {
+  double flops = 0;  // arithmetic operations
+  double bytes = 0;  // of all arguments, each once
+  double ns = 0;     // of the whole grid on one worker
+};
+
+KernelCost EstimateCost(const tile::Kernel& kernel, const SocSpec& soc);
+
+}  // namespace ge

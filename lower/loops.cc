@@ -1,0 +1,123 @@
+#include "lower/loops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ge {
+namespace {
+
+using tile::LoopKind;
+
+constexpr double kChunkNs = 4000;     // work of one chunk, where there is enough
+constexpr int64_t kVectorChunk = 64;  // chunks of the vector axis are multiples of this
+
+// Axes before `axis` and blocks of `rows` of it are the grid; the rest is inside a chunk.
+struct Split {
+  int axis = -1;  // -1: one chunk
+  int64_t rows = 1;
+};
+
+Split ChooseSplit(const std::vector<Expr>& extents, bool vector, double ns) {
+  int last = static_cast<int>(extents.size()) - 1;
+  for (int k = last; k >= 0; --k) {
+    double extent = static_cast<double>(std::max<int64_t>(HintValue(extents[k]), 1));
+    bool lanes = vector && k == last;
+    if (ns >= kChunkNs && !lanes) return {k, 1};
+    if (ns * extent >= 2 * kChunkNs && (!lanes || extent >= 2 * kVectorChunk)) {
+      int64_t chunks = static_cast<int64_t>(ns * extent / kChunkNs);
+      int64_t rows = static_cast<int64_t>(std::ceil(extent / static_cast<double>(chunks)));
+      if (lanes) rows = (rows + kVectorChunk - 1) / kVectorChunk * kVectorChunk;
+      return {k, std::max<int64_t>(rows, 1)};
+    }
+    ns *= extent;
+  }
+  return {};
+}
+
+class Nest {
+ public:
+  Nest(tile::Builder& b, const std::vector<Expr>& extents, bool vector, const LoopPolicy& policy,
+       const std::function<void(const Index&)>& body)
+      : b_(b), extents_(extents), vector_(vector), policy_(policy), body_(body) {
+    idx_.assign(extents.size(), Expr(0));
+    for (size_t i = 0; i < extents.size(); ++i)
+      if (!extents[i].IsConst(1)) axes_.push_back(static_cast<int>(i));
+  }
+
+  std::string Run() {
+    std::vector<Expr> used;
+    for (int a : axes_) used.push_back(extents_[a]);
+    Split split;
+    if (policy_.parallel && policy_.ns_per_iteration > 0 && policy_.vector_store)
+      split = ChooseSplit(used, vector_, policy_.ns_per_iteration);
+    if (split.axis < 0) {
+      Inner(0);
+      return fmt::format("1 chunk of {}", ToString(Product(used)));
+    }
+    Expr axis = used[split.axis];
+    Expr blocks = CeilDiv(axis, split.rows);
+    Expr grid = blocks;
+    for (int i = 0; i < split.axis; ++i) grid *= used[i];
+    b_.For("p", grid, LoopKind::kParallel, [&](Expr p) { Chunk(p, split, blocks); });
+    return fmt::format("grid {}, {} of axis {}", ToString(grid), split.rows, axes_[split.axis]);
+  }
+
+ private:
+  void Chunk(Expr p, const Split& split, Expr blocks) {
+    Expr rest = p;
+    Expr block = split.axis == 0 ? p : Mod(rest, blocks);
+    if (split.axis > 0) rest = FloorDiv(rest, blocks);
+    for (int i = split.axis - 1; i >= 0; --i) {
+      idx_[axes_[i]] = i == 0 ? rest : Mod(rest, extents_[axes_[i]]);
+      if (i > 0) rest = FloorDiv(rest, extents_[axes_[i]]);
+    }
+    int axis = axes_[split.axis];
+    if (split.rows == 1) {
+      idx_[axis] = block;
+      return Inner(split.axis + 1);
+    }
+    Expr begin = block * split.rows;
+    Expr size = DivisibleBy(extents_[axis], split.rows) ? Expr(split.rows)
+                                                        : Min(split.rows, extents_[axis] - begin);
+    b_.For("i", size, KindOf(split.axis), [&](Expr i) {
+      idx_[axis] = begin + i;
+      Inner(split.axis + 1);
+    });
+  }
+
+  LoopKind KindOf(int position) const {
+    bool last = position + 1 == static_cast<int>(axes_.size());
+    return vector_ && last && policy_.vector_store ? LoopKind::kVector : LoopKind::kSerial;
+  }
+
+  void Inner(int position) {
+    if (position == static_cast<int>(axes_.size())) return body_(idx_);
+    int axis = axes_[position];
+    b_.For("i", extents_[axis], KindOf(position), [&](Expr i) {
+      idx_[axis] = i;
+      Inner(position + 1);
+    });
+  }
+
+  tile::Builder& b_;
+  const std::vector<Expr>& extents_;
+  bool vector_;
+  const LoopPolicy& policy_;
+  const std::function<void(const Index&)>& body_;
+  std::vector<int> axes_;  // those of more than one element
+  Index idx_;
+};
+
+}  // namespace
+
+void NestLoops(tile::Builder& b, const std::vector<Expr>& extents, bool vector,
+               const LoopPolicy& policy, const std::function<void(const Index&)>& body,
+               LoopReport* report) {
+  std::string text = Nest(b, extents, vector, policy, body).Run();
+  report->schedule = std::move(text);
+  report->iterations += static_cast<double>(std::max<int64_t>(HintValue(Product(extents)), 0));
+}
+
+}  // namespace ge

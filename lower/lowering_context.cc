@@ -1,0 +1,319 @@
+#include "lower/lowering_context.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "lower/cost.h"
+#include "lower/scalar_constant.h"
+
+namespace ge {
+namespace {
+
+// Equal, or different only where an axis has one element.
+bool SameIndex(const Index& a, const Index& b, const std::vector<Expr>& dims) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (!(a[i] == b[i]) && !dims[i].IsConst(1) && !ProvablyEq(a[i], b[i])) return false;
+  return true;
+}
+
+// Position of a constant index among the elements; -1 if something is symbolic or outside.
+int64_t Position(const std::vector<Expr>& dims, const Index& idx) {
+  int64_t position = 0;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (!dims[i].IsConst() || !idx[i].IsConst()) return -1;
+    if (idx[i].value() < 0 || idx[i].value() >= dims[i].value()) return -1;
+    position = position * dims[i].value() + idx[i].value();
+  }
+  return position;
+}
+
+}  // namespace
+
+View BufferView(const Value& value) {
+  return DenseView(value.type.layout, value.type.dims, value.halo);
+}
+
+LoweringContext::LoweringContext(const Graph& g, const Region& region, const SocSpec& soc,
+                                 const std::set<ValueId>* args)
+    : g_(g), region_(region), soc_(soc) {
+  out_.kernel.name = region.name;
+  b_ = std::make_unique<tile::Builder>(out_.kernel, g.arena());
+  for (NodeId n : region.nodes) {
+    inside_.insert(n);
+    const Node& node = g.node(n);
+    ValueId root = kNone;
+    for (ValueId v : node.inputs) {
+      if (v == kNone) continue;
+      ++uses_inside_[v];
+      if (auto it = root_.find(v); it != root_.end() && root == kNone) root = it->second;
+    }
+    for (ValueId v : node.outputs)
+      if (v != kNone) root_[v] = n == region.anchor ? v : root;
+  }
+  auto declare = [&](ValueId v, bool written) {
+    if (args && !args->contains(v)) return;
+    if (arg_.contains(v) || g.value(v).kind != ValueKind::kTensor) return;
+    const Value& value = g.value(v);
+    arg_[v] = AddArg({KernelArg::Kind::kValue, v}, value.name, value.type.dtype,
+                     ViewOf(v).Elements(), written);
+  };
+  for (ValueId v : region.inputs) declare(v, false);
+  for (ValueId v : region.outputs) declare(v, true);
+}
+
+int LoweringContext::ArgOf(ValueId v) {
+  auto it = arg_.find(v);
+  GE_CHECK(it != arg_.end(), "no kernel argument for value " + g_.value(v).name);
+  used_.insert(v);
+  return it->second;
+}
+
+int LoweringContext::AddArg(KernelArg what, std::string_view name, DType dtype, Expr elements,
+                            bool written) {
+  out_.args.push_back(what);
+  return b_->Arg(name, dtype, elements, written);
+}
+
+const View& LoweringContext::ViewOf(ValueId v) {
+  auto it = view_.find(v);
+  if (it == view_.end()) it = view_.emplace(v, BufferView(g_.value(v))).first;
+  return it->second;
+}
+
+bool LoweringContext::InRegion(ValueId v) const { return root_.contains(v); }
+
+ValueId LoweringContext::RootOf(ValueId v) const {
+  auto it = root_.find(v);
+  return it == root_.end() ? kNone : it->second;
+}
+
+std::vector<ValueId> LoweringContext::OutputsOf(ValueId root) const {
+  std::vector<ValueId> outputs;
+  for (ValueId v : region_.outputs)
+    if (RootOf(v) == root) outputs.push_back(v);
+  return outputs;
+}
+
+bool LoweringContext::UsedInside(ValueId v) const { return uses_inside_.contains(v); }
+
+tile::Val LoweringContext::Read(ValueId v, const Index& idx) {
+  GE_CHECK(idx.size() == g_.value(v).type.dims.size(),
+           "an index of the wrong rank for value " + g_.value(v).name);
+  if (v == yielded_.value) {
+    GE_CHECK(SameIndex(idx, yielded_.idx, g_.value(v).type.dims),
+             "a fused consumer reads another element than the one yielded of " + g_.value(v).name);
+    return yielded_.val;
+  }
+  if (tile::Val known = ReadKnown(v, idx); known.valid()) return known;
+  if (!InRegion(v)) {
+    const View& view = ViewOf(v);
+    std::optional<Expr> offset = WalkOffset(view, idx);
+    return b_->Load(ArgOf(v), offset ? *offset : view.Offset(idx));
+  }
+  GE_CHECK(g_.value(v).producer != region_.anchor,
+           "the anchor's output is read before it is yielded: " + g_.value(v).name);
+  for (auto scope = memo_.rbegin(); scope != memo_.rend(); ++scope)
+    for (const auto& [key, val] : *scope)
+      if (key.first == v && key.second == idx) return val;
+  bool outermost = memo_.empty();
+  if (outermost) memo_.emplace_back();
+  tile::Val val = Evaluate(v, idx);
+  memo_.back().push_back({{v, idx}, val});
+  if (outermost) memo_.clear();
+  return val;
+}
+
+// Facts and splat constants; else an invalid Val.
+tile::Val LoweringContext::ReadKnown(ValueId v, const Index& idx) {
+  const Value& value = g_.value(v);
+  DType type = ComputeType(value.type.dtype);
+  if (value.elems && !value.elems->empty()) {
+    const std::vector<Expr>& elems = *value.elems;
+    auto element = [&](Expr e) {
+      if (e.IsConst()) return b_->ConstInt(type, e.value());
+      tile::Val i = b_->Index(e);
+      return type == DType::kI64 ? i : b_->Cast(i, type);
+    };
+    if (std::all_of(elems.begin(), elems.end(), [&](Expr e) { return e == elems[0]; }))
+      return element(elems[0]);
+    int64_t position = Position(value.type.dims, idx);
+    if (position >= 0 && position < static_cast<int64_t>(elems.size()))
+      return element(elems[position]);
+    if (value.constant == kNone && value.producer != kNone && !InRegion(v)) {
+      // Never stored anywhere: choose among the elements.
+      View view = DenseView(Nd(), value.type.dims);
+      tile::Val at = b_->Index(view.Offset(idx));
+      tile::Val chosen = element(elems.back());
+      for (int64_t i = static_cast<int64_t>(elems.size()) - 2; i >= 0; --i)
+        chosen = b_->Select(b_->Binary(tile::Op::kEq, at, b_->ConstInt(DType::kI64, i)),
+                            element(elems[i]), chosen);
+      return chosen;
+    }
+  }
+  if (const Constant* constant = g_.ConstantOf(v))
+    if (std::optional<Scalar> scalar = SplatOf(*constant))
+      return scalar->is_integer ? b_->ConstInt(type, scalar->i) : b_->Const(type, scalar->f);
+  return {};
+}
+
+tile::Val LoweringContext::Evaluate(ValueId v, const Index& idx) {
+  const Value& value = g_.value(v);
+  const Node& node = g_.node(value.producer);
+  GE_CHECK(node.op->element != nullptr, "fused node " + node.name + " has no element function");
+  int output = static_cast<int>(std::find(node.outputs.begin(), node.outputs.end(), v) -
+                                node.outputs.begin());
+  NodeLowering face(*this, value.producer);
+  // A gather may open blocks (Reduce): what is computed inside must not be reused outside.
+  bool opens = node.op->fusion != Fusion::kPointwise && node.op->fusion != Fusion::kView;
+  if (opens) memo_.emplace_back();
+  tile::Val val = node.op->element(face, output, idx);
+  if (opens) memo_.pop_back();
+  GE_CHECK(val.type() == ComputeType(value.type.dtype),
+           "node " + node.name + " computes the wrong type");
+  return b_->Narrow(val, value.type.dtype);
+}
+
+void LoweringContext::Yield(ValueId v, const Index& idx, tile::Val value) {
+  if (v == kNone) return;
+  std::vector<ValueId> outputs = OutputsOf(v);
+  if (outputs.empty()) return;
+  GE_CHECK(value.type() == ComputeType(g_.value(v).type.dtype),
+           "node " + g_.node(g_.value(v).producer).name + " yields the wrong type");
+  if (!(outputs.size() == 1 && outputs[0] == v))
+    value = b_->Let(b_->Narrow(value, g_.value(v).type.dtype));
+  Yielded before = std::exchange(yielded_, Yielded{v, idx, value});
+  StoreAll(outputs, idx);
+  yielded_ = std::move(before);
+}
+
+void LoweringContext::StoreAll(const std::vector<ValueId>& outputs, const Index& idx) {
+  memo_.emplace_back();
+  // Region outputs in the order of their nodes, so that one may be reused by the next.
+  for (ValueId v : outputs) {
+    tile::Val val;
+    if (v == yielded_.value) {
+      val = yielded_.val;
+    } else {
+      val = Read(v, idx);
+      if (UsedInside(v) && outputs.size() > 1) {
+        val = b_->Let(val);
+        memo_.back().push_back({{v, idx}, val});
+        std::rotate(memo_.back().begin(), memo_.back().end() - 1, memo_.back().end());
+      }
+    }
+    Store(v, idx, val);
+  }
+  memo_.pop_back();
+}
+
+void LoweringContext::Store(ValueId v, const Index& idx, tile::Val value) {
+  int arg = ArgOf(v);
+  const View& view = ViewOf(v);
+  bool along = walk && view.order == walk->view.order && view.modulo == walk->view.modulo &&
+               view.extents == walk->view.extents && idx == walk->logical;
+  if (!along) {
+    if (walk && walk->interior.valid())
+      b_->If(walk->interior, [&] { b_->Store(arg, view.Offset(idx), value); });
+    else
+      b_->Store(arg, view.Offset(idx), value);
+    return;
+  }
+  covered_.insert(v);
+  if (walk->interior.valid()) value = b_->Select(walk->interior, value, b_->Const(value.type(), 0));
+  std::optional<Expr> offset = WalkOffset(view, idx);
+  GE_CHECK(offset.has_value());
+  b_->Store(arg, *offset, value);
+}
+
+void LoweringContext::StoreZero(const std::vector<ValueId>& outputs,
+                                const std::vector<Expr>& physical) {
+  for (ValueId v : outputs) {
+    const View& view = ViewOf(v);
+    if (!(view.order == walk->view.order && view.extents == walk->view.extents)) continue;
+    Expr offset = view.offset;
+    for (size_t i = 0; i < physical.size(); ++i) offset += physical[i] * view.strides[i];
+    b_->Store(ArgOf(v), offset, b_->Const(ComputeType(g_.value(v).type.dtype), 0));
+  }
+}
+
+// Offset of idx in a view through the walk's own coordinates; nullopt where idx does not follow it.
+std::optional<Expr> LoweringContext::WalkOffset(const View& view, const Index& idx) const {
+  if (!walk) return std::nullopt;
+  const Walk& w = *walk;
+  int shift = static_cast<int>(w.logical.size()) - static_cast<int>(idx.size());
+  if (shift < 0) return std::nullopt;
+  int n = static_cast<int>(view.order.size());
+  std::vector<int> match(n, -1);  // dim of the walk, or -1: coordinate 0
+  for (int d = 0; d < n; ++d) {
+    int axis = view.order[d].axis;
+    if (view.dims[axis].IsConst(1)) continue;
+    if (!(idx[axis] == w.logical[axis + shift]) || !(view.dims[axis] == w.view.dims[axis + shift]))
+      return std::nullopt;
+    for (size_t j = 0; j < w.view.order.size() && match[d] < 0; ++j)
+      if (w.view.order[j] == LayoutDim{axis + shift, view.order[d].tile} &&
+          w.view.modulo[j] == view.modulo[d])
+        match[d] = static_cast<int>(j);
+    if (match[d] < 0) return std::nullopt;
+  }
+  Expr offset = view.offset;
+  for (int d = 0; d < n;) {
+    if (match[d] < 0) {
+      offset += Expr(view.halo_lo[d]) * view.strides[d];
+      ++d;
+      continue;
+    }
+    const Walk::Group* group = nullptr;
+    for (const Walk::Group& candidate : w.groups)
+      if (candidate.first == match[d]) group = &candidate;
+    // The dims of a group that have more than one element, in order.
+    if (group) {
+      int last = d, j = group->first;
+      bool whole = true;
+      for (int e = d; j <= group->last && whole; ++j) {
+        if (w.view.extents[j].IsConst(1)) continue;
+        while (e < n && match[e] < 0 && view.extents[e].IsConst(1)) ++e;
+        whole = e < n && match[e] == j && view.extents[e] == w.view.extents[j];
+        last = e++;
+      }
+      if (whole) {
+        offset += group->flat * view.strides[last];
+        d = last + 1;
+        continue;
+      }
+    }
+    Expr coordinate = w.physical[match[d]] - w.view.halo_lo[match[d]] + view.halo_lo[d];
+    offset += coordinate * view.strides[d];
+    ++d;
+  }
+  return offset;
+}
+
+LoweredKernel LoweringContext::Finish(std::string schedule) {
+  tile::CollectSizeSymbols(out_.kernel);
+  out_.grid = out_.kernel.Grid();
+  KernelCost cost = EstimateCost(out_.kernel, soc_);
+  out_.flops = cost.flops;
+  out_.bytes = cost.bytes;
+  out_.cost_ns = cost.ns;
+  out_.schedule = std::move(schedule);
+  return std::move(out_);
+}
+
+tile::Val NodeLowering::Load(int input, const Index& idx) {
+  return context_.Read(node.inputs[input], idx);
+}
+
+void NodeLowering::Yield(int output, const Index& idx, tile::Val value) {
+  if (output < static_cast<int>(node.outputs.size()))
+    context_.Yield(node.outputs[output], idx, value);
+}
+
+void NodeLowering::ForEach(const std::vector<Expr>& extents, bool vector,
+                           const std::function<void(const Index&)>& body) {
+  GE_CHECK(loops_ != nullptr, "ForEach outside a lowering: node " + node.name);
+  loops_(extents, vector, body);
+}
+
+}  // namespace ge
