@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "abi/dtype.h"
 #include "base/status.h"
 #include "expr/expr.h"
-#include "abi/dtype.h"
 #include "type/layout.h"
 
 namespace ge {
@@ -25,5 +25,6 @@ struct TensorType {
 
 std::string ToString(const TensorType& type);
 Result<TensorType> ParseTensorType(std::string_view text, ExprArena& arena);
+Result<TensorType> ParseTensorType(TextReader& reader, ExprArena& arena);  // inside a larger text
 
 }  // namespace ge
