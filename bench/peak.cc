@@ -1,0 +1,43 @@
+// Twelve to twenty-four independent chains of fused multiply-adds: enough to hide a latency of four cycles on two ports.
+
+#include "bench/peak.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace ge {
+namespace {
+
+template <int kBytes>
+struct Chains {
+  typedef float Vector __attribute__((vector_size(kBytes)));
+};
+
+template <int kBytes, int kChains>
+__attribute__((always_inline)) inline double Loop(long steps) {
+  using V = typename Chains<kBytes>::Vector;
+  V x[kChains];
+  for (int i = 0; i < kChains; ++i) x[i] = V{} + static_cast<float>(i);
+  V a = V{} + 0.999f, b = V{} + 0.001f;
+  asm volatile("" : "+x"(a), "+x"(b));
+  const auto t = std::chrono::steady_clock::now();
+  for (long s = 0; s < steps; ++s)
+    for (int i = 0; i < kChains; ++i) x[i] = x[i] * a + b;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
+  for (int i = 0; i < kChains; ++i) asm volatile("" : : "x"(x[i]));
+  return 2.0 * kChains * (kBytes / 4) * static_cast<double>(steps) / seconds / 1e9;
+}
+
+__attribute__((target("avx512f,fma"), optimize("O3,unroll-loops"))) double Peak512(long steps) { return Loop<64, 24>(steps); }
+__attribute__((target("avx2,fma"), optimize("O3,unroll-loops"))) double Peak256(long steps) { return Loop<32, 12>(steps); }
+
+}  // namespace
+
+double MeasureFmaPeak() {
+  const bool wide = __builtin_cpu_supports("avx512f");
+  double best = 0;
+  for (int i = 0; i < 20; ++i) best = std::max(best, wide ? Peak512(200000) : Peak256(400000));
+  return best;
+}
+
+}  // namespace ge
