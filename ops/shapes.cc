@@ -314,6 +314,43 @@ Index Unlinear(Expr position, const Dims& dims) {
   return index;
 }
 
+namespace {
+
+// The shortest groups of axes from i and j on that hold equally many elements; all the rest if
+// none.
+std::pair<size_t, size_t> EqualGroup(const Dims& a, size_t i, const Dims& b, size_t j) {
+  size_t rest_a = a.size() - i, rest_b = b.size() - j;
+  for (size_t total = 2; total < rest_a + rest_b; ++total) {
+    for (size_t na = 1; na < total && na <= rest_a; ++na) {
+      size_t nb = total - na;
+      if (nb > rest_b) continue;
+      Expr pa = Product(Dims(a.begin() + i, a.begin() + i + na));
+      Expr pb = Product(Dims(b.begin() + j, b.begin() + j + nb));
+      if (pa == pb) return {na, nb};
+    }
+  }
+  return {rest_a, rest_b};
+}
+
+}  // namespace
+
+Index ReshapedIndex(const Index& idx, const Dims& to, const Dims& from) {
+  Index out;
+  size_t i = 0, j = 0;
+  while (i < to.size() && j < from.size()) {
+    auto [ni, nj] = EqualGroup(to, i, from, j);
+    Dims group_to(to.begin() + i, to.begin() + i + ni);
+    Dims group_from(from.begin() + j, from.begin() + j + nj);
+    Index part(idx.begin() + i, idx.begin() + i + ni);
+    if (!(group_to == group_from)) part = Unlinear(Linear(part, group_to), group_from);
+    out.insert(out.end(), part.begin(), part.end());
+    i += ni;
+    j += nj;
+  }
+  out.resize(from.size(), Expr(0));  // what is left on either side are axes of one element
+  return out;
+}
+
 std::optional<std::vector<int64_t>> ConstDims(const Dims& dims) {
   std::vector<int64_t> out;
   for (Expr d : dims) {

@@ -63,7 +63,10 @@ void CopyType(InferContext& ctx, int output, int input);
 // Row-major position of an index, and back.
 Expr Linear(const Index& index, const Dims& dims);
 Index Unlinear(Expr position, const Dims& dims);
-// Facts of a shape as elements; constant dims as numbers, nullopt if one is symbolic.
+// The index in a tensor of shape `from` of the element that lies at `idx` of its reshape `to`. Axes
+// that are split, joined or kept are mapped group by group, so that few divisions are left.
+Index ReshapedIndex(const Index& idx, const Dims& to, const Dims& from);
+// Constant dims as numbers; nullopt if one is symbolic.
 std::optional<std::vector<int64_t>> ConstDims(const Dims& dims);
 
 // Pieces for element functions.
