@@ -245,22 +245,31 @@ std::optional<Expr> LoweringContext::WalkOffset(const View& view, const Index& i
   int shift = static_cast<int>(w.logical.size()) - static_cast<int>(idx.size());
   if (shift < 0) return std::nullopt;
   int n = static_cast<int>(view.order.size());
-  std::vector<int> match(n, -1);  // dim of the walk, or -1: coordinate 0
+  constexpr int kOne = -1, kOther = -2;
+  std::vector<int> match(n, kOne);  // dim of the walk; kOne: coordinate 0; kOther: from idx
+  bool any = false;
   for (int d = 0; d < n; ++d) {
     int axis = view.order[d].axis;
     if (view.dims[axis].IsConst(1)) continue;
+    match[d] = kOther;
     if (!(idx[axis] == w.logical[axis + shift]) || !(view.dims[axis] == w.view.dims[axis + shift]))
-      return std::nullopt;
-    for (size_t j = 0; j < w.view.order.size() && match[d] < 0; ++j)
+      continue;
+    for (size_t j = 0; j < w.view.order.size() && match[d] == kOther; ++j)
       if (w.view.order[j] == LayoutDim{axis + shift, view.order[d].tile} &&
           w.view.modulo[j] == view.modulo[d])
         match[d] = static_cast<int>(j);
-    if (match[d] < 0) return std::nullopt;
+    any |= match[d] >= 0;
   }
+  if (!any) return std::nullopt;
+  // A tiled axis follows the walk with all its dims or with none.
+  for (int d = 0; d < n; ++d)
+    for (int e = 0; e < n; ++e)
+      if (match[e] == kOther && view.order[e].axis == view.order[d].axis) match[d] = kOther;
+  std::vector<Expr> elsewhere = view.Physical(idx);
   Expr offset = view.offset;
   for (int d = 0; d < n;) {
     if (match[d] < 0) {
-      offset += Expr(view.halo_lo[d]) * view.strides[d];
+      offset += (match[d] == kOne ? Expr(view.halo_lo[d]) : elsewhere[d]) * view.strides[d];
       ++d;
       continue;
     }
