@@ -1,0 +1,156 @@
+// Mutates files and feeds them to the readers: every mutation must be refused with a message or handled, never crash,
+// hang or take unbounded memory.
+//
+//   fuzz onnx FILE --count N --seed S      import and optimise each mutation of a model
+//   fuzz om FILE --count N --seed S        load (and where it loads, run) each mutation of an .om
+//   fuzz plan FILE --count N --seed S      decode and check mutations of the plan itself, past the checksum
+//   fuzz ir FILE --count N --seed S        parse mutations of AscendIR text
+//
+// A crash names the seed of the mutation: `--first K --count 1` repeats it.
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <random>
+
+#include "CLI/CLI.hpp"
+#include "driver/compile.h"
+#include "fmt/format.h"
+#include "om/file.h"
+#include "tools/session.h"
+
+namespace ge {
+namespace {
+
+struct Options {
+  std::string kind, file;
+  int count = 500, first = 0;
+  unsigned seconds = 20;
+};
+
+using Bytes = std::vector<std::byte>;
+
+// One to eight edits: flipped bits, changed bytes, cut ends, repeated or removed pieces, extreme varints.
+Bytes Mutate(const Bytes& original, uint64_t seed) {
+  std::mt19937_64 rng(seed * 0x9e3779b97f4a7c15ull + 1);
+  Bytes b = original;
+  const int edits = 1 + static_cast<int>(rng() % 8);
+  for (int e = 0; e < edits && !b.empty(); ++e) {
+    const size_t at = rng() % 4 ? rng() % b.size() : rng() % std::min<size_t>(b.size(), 4096);
+    switch (rng() % 7) {
+      case 0: b[at] ^= static_cast<std::byte>(1u << (rng() % 8)); break;
+      case 1: b[at] = static_cast<std::byte>(rng()); break;
+      case 2: b.resize(at); break;
+      case 3: {
+        const size_t n = std::min<size_t>(b.size() - at, 1 + rng() % 64);
+        b.erase(b.begin() + static_cast<long>(at), b.begin() + static_cast<long>(at + n));
+        break;
+      }
+      case 4: {
+        const size_t n = std::min<size_t>(b.size() - at, 1 + rng() % 64);
+        const Bytes piece(b.begin() + static_cast<long>(at), b.begin() + static_cast<long>(at + n));
+        b.insert(b.begin() + static_cast<long>(rng() % b.size()), piece.begin(), piece.end());
+        break;
+      }
+      case 5:
+        for (size_t i = at; i < std::min(b.size(), at + 10); ++i) b[i] = std::byte{0xff};
+        break;
+      case 6:
+        for (size_t i = at; i < std::min(b.size(), at + 4); ++i) b[i] = std::byte{0};
+        break;
+    }
+  }
+  return b;
+}
+
+Status FuzzOnnx(const Bytes& bytes, const std::string& path) {
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  CompileRequest request;
+  request.model = path;
+  GE_ASSIGN(auto graph, ImportModel(request));
+  Optimise(*graph, HostSoc(), request.policy);
+  return {};
+}
+
+Status FuzzIr(const Bytes& bytes, const std::string&) {
+  auto graph = ParseGraph(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  return graph.ok() ? Status() : graph.status();
+}
+
+Status FuzzPlan(const Bytes& bytes, const std::string&) {
+  GE_ASSIGN(om::Plan plan, om::DecodePlan(bytes));
+  return om::CheckPlan(plan, 1 << 20, static_cast<int64_t>(plan.kernels.size()));
+}
+
+Status FuzzOm(const Bytes& bytes, const std::string&) {
+  rt::LoadOptions options;
+  options.threads = 1;
+  GE_ASSIGN(auto model, rt::Model::LoadFromMemory(bytes.data(), static_cast<int64_t>(bytes.size()), options));
+  GE_ASSIGN(auto arrays, BindInputs(*model, {}));
+  GE_ASSIGN(auto run, rt::Run::Create(model));
+  std::vector<rt::Tensor> inputs = Tensors(arrays), outputs(model->plan().outputs.size());
+  return run->Execute(inputs, outputs);
+}
+
+int Run(const Options& o) {
+  auto original = ReadFile(o.file);
+  if (!original.ok()) {
+    std::fprintf(stderr, "fuzz: %s\n", original.status().message().c_str());
+    return 1;
+  }
+  Bytes bytes = *original;
+  std::function<Status(const Bytes&, const std::string&)> target;
+  if (o.kind == "onnx") target = FuzzOnnx;
+  if (o.kind == "ir") target = FuzzIr;
+  if (o.kind == "om") target = FuzzOm;
+  if (o.kind == "plan") {
+    target = FuzzPlan;
+    auto view = om::ReadOm(bytes, false);
+    if (!view.ok()) {
+      std::fprintf(stderr, "fuzz: %s\n", view.status().message().c_str());
+      return 1;
+    }
+    const std::string plan = om::EncodePlan(view->plan);
+    const auto* p = reinterpret_cast<const std::byte*>(plan.data());
+    bytes.assign(p, p + plan.size());
+  }
+  const std::string path = (std::filesystem::temp_directory_path() / fmt::format("ge_fuzz_{}.onnx", getpid())).string();
+  int refused = 0, silent = 0;
+  rusage before{};
+  getrusage(RUSAGE_SELF, &before);
+  for (int i = o.first; i < o.first + o.count; ++i) {
+    std::printf("\rmutation %d", i);  // the last one printed is the one that crashed
+    std::fflush(stdout);
+    alarm(o.seconds);
+    const Status status = target(Mutate(bytes, static_cast<uint64_t>(i)), path);
+    refused += !status.ok();
+    silent += !status.ok() && status.message().empty();
+  }
+  std::filesystem::remove(path);
+  rusage after{};
+  getrusage(RUSAGE_SELF, &after);
+  const double grown_mb = static_cast<double>(after.ru_maxrss - before.ru_maxrss) / 1024;
+  std::printf("\rfuzz %s: %d mutations, %d refused with a message, %d accepted, peak memory grew by %.0f MB\n", o.kind.c_str(), o.count,
+              refused - silent, o.count - refused, grown_mb);
+  return silent > 0 || grown_mb > 2000 ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace ge
+
+int main(int argc, char** argv) {
+  CLI::App app{"feeds mutated files to the readers"};
+  ge::Options o;
+  app.add_option("kind", o.kind, "onnx, om, plan or ir")->required()->check(CLI::IsMember({"onnx", "om", "plan", "ir"}));
+  app.add_option("file", o.file, "file to mutate")->required();
+  app.add_option("--count", o.count, "mutations");
+  app.add_option("--first", o.first, "number of the first mutation (its seed)");
+  app.add_option("--seconds", o.seconds, "time limit of one mutation");
+  CLI11_PARSE(app, argc, argv);
+  return ge::Run(o);
+}
