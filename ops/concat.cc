@@ -1,0 +1,235 @@
+// Concat and Pad kin: outputs that hold an input in a part of themselves.
+//   Concat         y = x0, x1, ... one after the other along `axis`
+//   Pad            y[i] = x[i - lo], outside by mode: value, edge, reflect, wrap; negative pads
+//   crop CenterCropPad  crops or pads with 0 to the given sizes, in the middle
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ops/shapes.h"
+#include "ops/sizes.h"
+
+namespace ge {
+namespace {
+
+using tile::Val;
+
+// --- Concat -------------------------------------------------------------------------------------
+
+Status InferConcat(InferContext& ctx) {
+  GE_TRY(CheckSameType(ctx, 0, ctx.NumInputs()));
+  Dims out = ctx.In(0).dims;
+  GE_ASSIGN(int axis, NormaliseAxis(ctx.Int("axis", 0), static_cast<int>(out.size())));
+  std::vector<Expr> facts;
+  bool known = out.size() == 1;
+  Expr total = 0;
+  for (int i = 0; i < ctx.NumInputs(); ++i) {
+    const Dims& dims = ctx.In(i).dims;
+    GE_TRY(CheckRank(ctx, i, static_cast<int>(out.size())));
+    for (size_t k = 0; k < dims.size(); ++k) {
+      if (static_cast<int>(k) == axis) continue;
+      GE_ASSIGN(out[k], SameDim(ctx, out[k], dims[k], fmt::format("axis {} of operand {}", k, i)));
+    }
+    total += dims[axis];
+    const auto* elems = ctx.Elems(i);
+    known = known && (elems || dims[axis].IsConst(0));
+    if (known && elems) facts.insert(facts.end(), elems->begin(), elems->end());
+  }
+  out[axis] = total;
+  ctx.Out(0, ctx.In(0).dtype, std::move(out));
+  if (known) ctx.OutElems(0, std::move(facts));
+  return {};
+}
+
+// One loop nest per operand.
+void LowerConcat(Lowering& l) {
+  int axis = AxisOf(l.Int("axis", 0), l.Out(0).rank());
+  Expr start = 0;
+  for (int i = 0; i < static_cast<int>(l.node.inputs.size()); ++i) {
+    Dims dims = l.Out(0).dims;
+    dims[axis] = l.In(i).dims[axis];
+    if (dims[axis].IsConst(0)) continue;
+    l.ForEach(dims, true, [&](const Index& idx) {
+      Index at = idx;
+      at[axis] = idx[axis] + start;
+      l.Yield(0, at, l.Load(i, idx));
+    });
+    start += dims[axis];
+  }
+}
+
+// The same as a formula, for consumers that read it in place.
+Val ConcatElement(Lowering& l, int, const Index& idx) {
+  int axis = AxisOf(l.Int("axis", 0), l.Out(0).rank());
+  Expr start = l.Out(0).dims[axis];
+  Val y;
+  for (int i = static_cast<int>(l.node.inputs.size()); i-- > 0;) {
+    Expr dim = l.In(i).dims[axis];
+    start = start - dim;
+    if (dim.IsConst(0)) continue;
+    Index at = idx;
+    at[axis] = Max(Min(idx[axis] - start, dim - 1), 0);
+    if (!y.valid()) {
+      y = l.Load(i, at);
+    } else {
+      Val later = LessEqual(l.b.Index(start + dim), l.b.Index(idx[axis]));
+      Val zero = l.b.Const(ComputeType(l.In(i).dtype), 0);
+      at[axis] = idx[axis] - start;
+      y = l.b.Select(later, y, l.LoadOr(i, at, zero));
+    }
+  }
+  return y.valid() ? y : l.b.Const(ComputeType(l.Out(0).dtype), 0);
+}
+
+const OpDef& kConcat = Register({.name = "Concat",
+                                 .min_inputs = 1,
+                                 .max_inputs = -1,
+                                 .infer = InferConcat,
+                                 .element = ConcatElement,
+                                 .lower = LowerConcat,
+                                 .fusion = Fusion::kGather,
+                                 .flops_per_element = 0,
+                                 .samples = {"(f32[2,3], f32[2,1], f32[2,4]) {axis=1}"}});
+
+// --- Pad ----------------------------------------------------------------------------------------
+
+struct Pads {
+  std::vector<Expr> lo, hi;
+};
+
+// Each axis looks its pads up by Selects, which fold for constant axes.
+Pads PadsOf(const std::vector<Expr>& pads, const std::vector<Expr>* axes, int64_t rank) {
+  Pads out{std::vector<Expr>(rank, 0), std::vector<Expr>(rank, 0)};
+  size_t count = pads.size() / 2;
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    for (size_t k = 0; k < count; ++k) {
+      Expr at = axes ? (*axes)[k] : Expr(k);
+      Expr here = Or(Eq(at, axis), Eq(at, axis - rank));
+      out.lo[axis] = Select(here, pads[k], out.lo[axis]);
+      out.hi[axis] = Select(here, pads[k + count], out.hi[axis]);
+    }
+  }
+  return out;
+}
+
+Status InferPad(InferContext& ctx) {
+  const Dims in = ctx.In(0).dims;
+  GE_ASSIGN(std::vector<Expr> pads, SizesOf(ctx, 1));
+  std::vector<Expr> axes;
+  if (ctx.Has(3)) {
+    GE_ASSIGN(axes, SizesOf(ctx, 3));
+  }
+  size_t expected = 2 * (ctx.Has(3) ? axes.size() : in.size());
+  if (pads.size() != expected)
+    return ctx.Fault(fmt::format("{} pads, must be {}", pads.size(), expected));
+  std::string mode = ctx.Str("mode", "constant");
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") {
+    return ctx.Fault("mode is " + mode + ", must be constant, reflect, edge or wrap");
+  }
+  Pads p = PadsOf(pads, ctx.Has(3) ? &axes : nullptr, in.size());
+  Dims out(in.size());
+  for (size_t i = 0; i < in.size(); ++i) {
+    out[i] = in[i] + p.lo[i] + p.hi[i];
+    if (out[i].IsConst() && out[i].value() < 0) {
+      return ctx.Fault(fmt::format("axis {}: pads {} and {} cut more than {}", i, ToString(p.lo[i]),
+                                   ToString(p.hi[i]), ToString(in[i])));
+    }
+  }
+  ctx.Out(0, ctx.In(0).dtype, std::move(out));
+  return {};
+}
+
+// Where output position `i` of an axis reads, in a mode that repeats the input.
+Expr Repeated(const std::string& mode, Expr i, Expr lo, Expr hi, Expr dim) {
+  Expr first = Max(Expr(0) - lo, 0), count = dim - first - Max(Expr(0) - hi, 0);
+  Expr at = i - Max(lo, 0);
+  if (ProvablyLe(0, at) && ProvablyLt(at, count)) return at + first;
+  if (mode == "edge") {
+    at = Min(Max(at, 0), count - 1);
+  } else if (mode == "wrap") {
+    at = Mod(at, count);
+  } else if (count.IsConst(1)) {
+    at = 0;
+  } else {
+    Expr period = Max((count - 1) * 2, 1);
+    at = Mod(at, period);
+    at = Min(at, period - at);
+    if (!ProvablyLe(2, count)) at = Min(at, count - 1);
+  }
+  return at + first;
+}
+
+std::vector<Expr> KnownList(const Lowering& l, int operand) {
+  if (const auto* elems = l.Elems(operand)) return *elems;
+  auto ints = IntsOf(l.graph, l.node, operand);
+  return ints ? std::vector<Expr>(ints->begin(), ints->end()) : std::vector<Expr>();
+}
+
+Val Pad(Lowering& l, int, const Index& idx) {
+  const Dims& in = l.In(0).dims;
+  std::vector<Expr> axes = KnownList(l, 3);
+  Pads p = PadsOf(KnownList(l, 1), l.Has(3) ? &axes : nullptr, in.size());
+  std::string mode = l.Str("mode", "constant");
+  Index at(idx.size());
+  for (size_t i = 0; i < idx.size(); ++i) {
+    bool plain = p.lo[i].IsConst(0) && p.hi[i].IsConst(0);
+    if (plain) {
+      at[i] = idx[i];
+    } else {
+      at[i] =
+          mode == "constant" ? idx[i] - p.lo[i] : Repeated(mode, idx[i], p.lo[i], p.hi[i], in[i]);
+    }
+  }
+  if (mode != "constant") return l.Load(0, at);
+  return l.LoadOr(0, at, ScalarOr(l, 2, ComputeType(l.In(0).dtype), 0));
+}
+
+const OpDef& kPad = Register({.name = "Pad",
+                              .min_inputs = 2,
+                              .max_inputs = 4,
+                              .infer = InferPad,
+                              .element = Pad,
+                              .expand = ExpandSizes<1, 3>,
+                              .fusion = Fusion::kView,
+                              .flops_per_element = 1});
+
+// --- CenterCropPad ------------------------------------------------------------------------------
+
+Status InferCenterCropPad(InferContext& ctx) {
+  Dims out = ctx.In(0).dims;
+  GE_ASSIGN(std::vector<Expr> sizes, SizesOf(ctx, 1));
+  std::vector<int> axes;
+  if (HasAttr(ctx.node, "axes")) {
+    GE_ASSIGN(axes, NormaliseAxes(ctx.Ints("axes"), static_cast<int>(out.size())));
+  } else {
+    for (size_t i = 0; i < out.size(); ++i) axes.push_back(static_cast<int>(i));
+  }
+  if (axes.size() != sizes.size()) {
+    return ctx.Fault(fmt::format("{} sizes for {} axes", sizes.size(), axes.size()));
+  }
+  for (size_t k = 0; k < axes.size(); ++k) out[axes[k]] = sizes[k];
+  ctx.Out(0, ctx.In(0).dtype, std::move(out));
+  return {};
+}
+
+Val CenterCropPad(Lowering& l, int, const Index& idx) {
+  const Dims &in = l.In(0).dims, &out = l.Out(0).dims;
+  Index at(idx.size());
+  for (size_t i = 0; i < idx.size(); ++i) {
+    // Both the cropped and the padded part round down in front.
+    Expr crop = FloorDiv(in[i] - out[i], 2), pad = FloorDiv(out[i] - in[i], 2);
+    at[i] = idx[i] + Select(Lt(out[i], in[i]), crop, Expr(0) - pad);
+  }
+  return l.LoadOr(0, at, l.b.Const(ComputeType(l.In(0).dtype), 0));
+}
+
+const OpDef& kCenterCropPad = Register({.name = "CenterCropPad",
+                                        .min_inputs = 2,
+                                        .max_inputs = 2,
+                                        .infer = InferCenterCropPad,
+                                        .element = CenterCropPad,
+                                        .expand = ExpandSizes<1>,
+                                        .fusion = Fusion::kView});
+
+}  // namespace
+}  // namespace ge
