@@ -1,0 +1,221 @@
+// BrGemm: C[r, c] = sum_batch sum_k A[r, k] B[k, c] with m x n/W named accumulators.
+//
+// One step of k loads n/W vectors of B once and broadcasts m elements of A; two steps are unrolled.
+// The epilogue follows while the tile is in registers: unrolled when it is short, else over rows of
+// a copy in the stack. Nothing between the first and the last step of k touches memory other than A
+// and B.
+#include "emit/printer.h"
+
+namespace ge::emit {
+
+using tile::BrGemm;
+using tile::Stmt;
+
+namespace {
+
+constexpr int kUnroll = 2;
+constexpr size_t kShortEpilogue =
+    24;  // value nodes: more are printed once per row, not once per cell
+
+std::string Cell(const std::string& acc, int row, int v) {
+  return fmt::format("{}_{}_{}", acc, row, v);
+}
+
+void CountNodes(const tile::Kernel& k, const std::vector<Stmt>& body,
+                std::unordered_set<tile::ExprId>& seen) {
+  for (const Stmt& s : body) {
+    std::vector<tile::ExprId> stack = {s.value};
+    while (!stack.empty()) {
+      tile::ExprId id = stack.back();
+      stack.pop_back();
+      if (id < 0 || !seen.insert(id).second) continue;
+      for (tile::ExprId operand : {k.values[id].a, k.values[id].b, k.values[id].c})
+        stack.push_back(operand);
+    }
+    CountNodes(k, s.body, seen);
+    CountNodes(k, s.orelse, seen);
+  }
+}
+
+bool IsShort(const tile::Kernel& k, const std::vector<Stmt>& body) {
+  std::unordered_set<tile::ExprId> nodes;
+  CountNodes(k, body, nodes);
+  for (tile::ExprId id : nodes) {
+    const tile::Op op = k.values[id].op;
+    if (op >= tile::Op::kExp && op <= tile::Op::kErf) return false;
+  }
+  return nodes.size() <= kShortEpilogue;
+}
+
+}  // namespace
+
+void KernelPrinter::PrintGemm(const Stmt& s) {
+  const BrGemm& g = s.gemm;
+  const std::string acc = Fresh('c');
+  const std::string_view type = ge::Name(GemmType(g));
+  Open();
+  for (int r = 0; r < g.m; ++r) {
+    for (int v = 0; v < GemmVectors(g); ++v) Line("v{} {} = {{}};", type, Cell(acc, r, v));
+  }
+  PrintGemmLoops(g, acc);
+  if (OneFlow(g.col, s.body)) {
+    PrintEpilogue(s, acc);
+  } else {
+    PrintEpilogueScalar(s, acc);
+  }
+  Close();
+}
+
+void KernelPrinter::PrintGemmLoops(const BrGemm& g, const std::string& acc) {
+  for (const auto& [symbol, extent] : g.batch) {
+    std::string name = Fresh('i');
+    symbols_[symbol.node()] = name;
+    Line("for (si64 {0} = 0; {0} < {1}; {0}++) {{", name, Index(extent));
+    ++indent_;
+  }
+  const int64_t a_bytes = BytesFor(kernel_.buffers[g.a_buffer].dtype, 1);
+  const int64_t b_bytes = BytesFor(kernel_.buffers[g.b_buffer].dtype, 1);
+  Line("const char* const {}A = b{} + {} * {};", acc, g.a_buffer, Index(g.a), a_bytes);
+  Line("const char* const {}B = b{} + {} * {};", acc, g.b_buffer, Index(g.b), b_bytes);
+  Line("const si64 {}K = {};", acc, Index(g.k));
+  const bool fixed = g.k.IsConst();
+  Line("si64 {}k = 0;", acc);
+  if (!fixed || g.k.value() >= kUnroll) {
+    Line("for (; {0}k + {1} <= {0}K; {0}k += {1}) {{", acc, kUnroll);
+    ++indent_;
+    for (int u = 0; u < kUnroll; ++u) PrintGemmStep(g, acc, fmt::format("({}k + {})", acc, u));
+    Close();
+  }
+  if (!fixed || g.k.value() % kUnroll != 0) {
+    Line("for (; {0}k < {0}K; {0}k++) {{", acc);
+    ++indent_;
+    PrintGemmStep(g, acc, acc + "k");
+    Close();
+  }
+  for (size_t i = 0; i < g.batch.size(); ++i) Close();
+}
+
+void KernelPrinter::PrintGemmStep(const BrGemm& g, const std::string& acc, const std::string& k) {
+  const DType type = GemmType(g);
+  const std::string_view t = ge::Name(type);
+  const std::string_view a = ge::Name(kernel_.buffers[g.a_buffer].dtype);
+  const std::string_view b = ge::Name(kernel_.buffers[g.b_buffer].dtype);
+  const int64_t b_bytes = BytesFor(kernel_.buffers[g.b_buffer].dtype, 1);
+  Open();
+  for (int v = 0; v < GemmVectors(g); ++v) {
+    const int left = g.n - v * lanes_;
+    std::string at = fmt::format("{} * {} + {}", k, Index(g.b_k), v * lanes_);
+    if (g.prefetch > 0) {
+      Line("__builtin_prefetch({}B + ({} + {}) * {});", acc, at, g.prefetch, b_bytes);
+    }
+    if (left >= lanes_) {
+      Line("const v{} B{} = v_ld_{}({}B, {});", t, v, b, acc, at);
+    } else {
+      Line("const v{} B{} = v_ldn_{}({}B, {}, {});", t, v, b, acc, at, left);
+    }
+  }
+  for (int r = 0; r < g.m; ++r) {
+    Line("const v{0} A{1} = v_bc_{0}(s_ld_{2}({3}A, {1}L * {4} + {5} * {6}));", t, r, a, acc,
+         Index(g.a_row), k, Index(g.a_k));
+    for (int v = 0; v < GemmVectors(g); ++v) {
+      std::string c = Cell(acc, r, v);
+      if (type == DType::kF32) {
+        Line("{0} = v_fma(A{1}, B{2}, {0});", c, r, v);
+      } else {
+        Line("{0} = {0} + A{1} * B{2};", c, r, v);
+      }
+    }
+  }
+  Close();
+}
+
+void KernelPrinter::PrintEpilogueCell(const Stmt& s, const std::string& acc, const std::string& row,
+                                      int v, const std::string& count) {
+  symbols_[s.gemm.row.node()] = row;
+  symbols_[s.gemm.col.node()] = fmt::format("{}L", v * lanes_);
+  vars_[s.gemm.acc] = {acc, true};
+  vector_ = VectorScope{s.gemm.col, symbols_[s.gemm.col.node()], count};
+  Open();
+  PrintBody(s.body);
+  Close();
+  vector_.reset();
+  varying_symbols_.clear();
+}
+
+void KernelPrinter::PrintEpilogue(const Stmt& s, const std::string& acc) {
+  const BrGemm& g = s.gemm;
+  const bool whole = g.n_valid.IsConst(g.n) && g.n % lanes_ == 0;
+  if (!whole) {
+    Line("const si64 {}N = {};", acc, Index(g.n_valid));
+    Line("if ({}N >= {} && {} % W == 0) {{", acc, g.n, g.n);
+    ++indent_;
+  }
+  if (IsShort(kernel_, s.body)) {
+    for (int r = 0; r < g.m; ++r) {
+      for (int v = 0; v < GemmVectors(g); ++v)
+        PrintEpilogueCell(s, Cell(acc, r, v), fmt::format("{}L", r), v, "");
+    }
+  } else {
+    PrintEpilogueRows(s, acc, "");
+  }
+  if (whole) return;
+  Close();
+  Line("else {{");
+  ++indent_;
+  PrintEpilogueRows(s, acc, acc + "N");
+  Close();
+}
+
+// The tile copied to the stack, then the epilogue once, in a loop over rows. `valid` = columns
+// there are, empty if all.
+void KernelPrinter::PrintEpilogueRows(const Stmt& s, const std::string& acc,
+                                      const std::string& valid) {
+  const BrGemm& g = s.gemm;
+  const std::string_view type = ge::Name(GemmType(g));
+  const int nv = GemmVectors(g);
+  std::string q = Fresh('q'), row = Fresh('i');
+  Line("v{} {}[{}];", type, q, g.m * nv);
+  for (int r = 0; r < g.m; ++r) {
+    for (int v = 0; v < nv; ++v) Line("{}[{}] = {};", q, r * nv + v, Cell(acc, r, v));
+  }
+  Line("for (si64 {0} = 0; {0} < {1}; {0}++) {{", row, g.m);
+  ++indent_;
+  for (int v = 0; v < nv; ++v) {
+    std::string count;
+    if (!valid.empty()) {
+      count = Fresh('n');
+      Line("const si64 {} = ge_min({} - {}, W);", count, valid, v * lanes_);
+      Line("if ({} > 0) {{", count);
+      ++indent_;
+    }
+    std::string cell = Fresh('x');
+    Line("const v{} {} = {}[{} * {} + {}];", type, cell, q, row, nv, v);
+    PrintEpilogueCell(s, cell, row, v, count);
+    if (!valid.empty()) Close();
+  }
+  Close();
+}
+
+// An epilogue whose control flow differs between columns: one element at a time.
+void KernelPrinter::PrintEpilogueScalar(const Stmt& s, const std::string& acc) {
+  const BrGemm& g = s.gemm;
+  const std::string_view type = ge::Name(GemmType(g));
+  const int nv = GemmVectors(g);
+  std::string q = Fresh('q'), row = Fresh('i'), col = Fresh('i'), cell = Fresh('x');
+  Line("s{} {}[{}] __attribute__((aligned(64)));", type, q, g.m * nv * lanes_);
+  for (int r = 0; r < g.m; ++r) {
+    for (int v = 0; v < nv; ++v)
+      Line("v_st_{}({}, {}, {});", type, q, (r * nv + v) * lanes_, Cell(acc, r, v));
+  }
+  Line("for (si64 {0} = 0; {0} < {1}; {0}++)", row, g.m);
+  Line("for (si64 {0} = 0; {0} < ge_min({1}, {2}); {0}++) {{", col, Index(g.n_valid), g.n);
+  ++indent_;
+  Line("const s{} {} = {}[{} * {} + {}];", type, cell, q, row, nv * lanes_, col);
+  symbols_[g.row.node()] = row;
+  symbols_[g.col.node()] = col;
+  vars_[g.acc] = {cell, false};
+  PrintBody(s.body);
+  Close();
+}
+
+}  // namespace ge::emit

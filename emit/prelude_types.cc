@@ -1,0 +1,184 @@
+// Types of generated code, and what depends on the instruction set: fused multiply-add, rounding,
+// masked access. Everything else of the prelude is written once for vectors and scalars.
+#include "emit/prelude.h"
+
+namespace ge::emit {
+
+namespace {
+
+constexpr const char* kScalarTypes = R"(
+#define FN static inline __attribute__((always_inline, unused))
+typedef float sf32; typedef double sf64; typedef int si32; typedef long si64; typedef unsigned long su64;
+typedef int sbool; typedef unsigned su32; typedef unsigned char su8; typedef signed char si8;
+typedef unsigned short su16; typedef short si16;
+#define VT(e, b) typedef s##e v##e __attribute__((vector_size((b) * W))); \
+  typedef s##e v##e##_m __attribute__((vector_size((b) * W), aligned(1), may_alias));
+VT(f32, 4) VT(f64, 8) VT(i32, 4) VT(i64, 8) VT(u64, 8) VT(u32, 4) VT(u8, 1) VT(i8, 1) VT(u16, 2) VT(i16, 2)
+typedef vi32 vbool;
+typedef sf32 sf32_m __attribute__((aligned(1), may_alias));
+typedef su8 su8_m; typedef su16 su16_m __attribute__((aligned(1), may_alias));
+typedef su32 su32_m __attribute__((aligned(1), may_alias)); typedef su64 su64_m __attribute__((aligned(1), may_alias));
+typedef struct { unsigned count1, count2; double (*f1[19])(double); double (*f2[3])(double, double); } ge_math_table;
+typedef struct { void* const* buffers; const si64* sizes; void* scratch; const ge_math_table* math; const void* self; } ge_kernel_call;
+#define v_cmp4(e) ((vbool)(e))
+#define v_cmp8(e) __builtin_convertvector((e), vi32)
+#define s_cmp4(e) (-(int)(e))
+#define s_cmp8(e) (-(int)(e))
+#define v_cvt(x, T) __builtin_convertvector((x), v##T)
+#define s_cvt(x, T) ((s##T)(x))
+#define v_as_f32(x) ((vf32)(x))
+#define v_as_i32(x) ((vi32)(x))
+#define v_as_u32(x) ((vu32)(x))
+#define v_as_f64(x) ((vf64)(x))
+#define v_as_i64(x) ((vi64)(x))
+#define v_as_u64(x) ((vu64)(x))
+#define PUN(T, F) FN s##T pun_##T##_##F(s##F x) { union { s##F a; s##T b; } u; u.a = x; return u.b; }
+PUN(f32, u32) PUN(u32, f32) PUN(f64, u64) PUN(u64, f64)
+#define s_as_f32(x) _Generic((x), float: (x), default: pun_f32_u32((su32)(x)))
+#define s_as_i32(x) ((si32)s_as_u32(x))
+#define s_as_u32(x) _Generic((x), float: pun_u32_f32(x), default: (su32)(x))
+#define s_as_f64(x) _Generic((x), double: (x), default: pun_f64_u64((su64)(x)))
+#define s_as_i64(x) ((si64)s_as_u64(x))
+#define s_as_u64(x) _Generic((x), double: pun_u64_f64(x), default: (su64)(x))
+#define LANES for (int l = 0; l < W; l++)
+#define s_bc_f32(x) (x)
+#define s_bc_f64(x) (x)
+#define s_bc_i32(x) (x)
+#define s_bc_i64(x) (x)
+#define s_bc_u64(x) (x)
+#define s_bc_bool(x) (x)
+#define BC(e) FN v##e v_bc_##e(s##e x) { return (v##e){SPLAT(x)}; }
+BC(f32) BC(f64) BC(i32) BC(i64) BC(u64) BC(u32) BC(u8) BC(u16)
+#define v_bc_bool v_bc_i32
+FN su8 s_ld1(const void* p) { return *(const su8*)p; }
+FN su16 s_ld2(const void* p) { return *(const su16_m*)p; }
+FN su32 s_ld4(const void* p) { return *(const su32_m*)p; }
+FN su64 s_ld8(const void* p) { return *(const su64_m*)p; }
+FN void s_st1(void* p, su8 x) { *(su8*)p = x; }
+FN void s_st2(void* p, su16 x) { *(su16_m*)p = x; }
+FN void s_st4(void* p, su32 x) { *(su32_m*)p = x; }
+FN void s_st8(void* p, su64 x) { *(su64_m*)p = x; }
+FN vu8 v_ld1(const void* p) { return *(const vu8_m*)p; }
+FN vu16 v_ld2(const void* p) { return *(const vu16_m*)p; }
+FN vu32 v_ld4(const void* p) { return *(const vu32_m*)p; }
+FN vu64 v_ld8(const void* p) { return *(const vu64_m*)p; }
+FN void v_st1(void* p, vu8 x) { *(vu8_m*)p = x; }
+FN void v_st2(void* p, vu16 x) { *(vu16_m*)p = x; }
+FN void v_st4(void* p, vu32 x) { *(vu32_m*)p = x; }
+FN void v_st8(void* p, vu64 x) { *(vu64_m*)p = x; }
+FN si64 ge_min(si64 a, si64 b) { return a < b ? a : b; }
+FN si64 ge_max(si64 a, si64 b) { return a > b ? a : b; }
+FN si64 ge_fdiv(si64 a, si64 b) { if (b == 0) return 0; si64 q = a / b; return q - ((a % b != 0) & ((a < 0) != (b < 0))); }
+FN si64 ge_mod(si64 a, si64 b) { if (b == 0) return 0; si64 r = a % b; return r != 0 && (r < 0) != (b < 0) ? r + b : r; }
+FN sf32 s_fma(sf32 a, sf32 b, sf32 c) { return __builtin_fmaf(a, b, c); }
+FN sf64 s_fma64(sf64 a, sf64 b, sf64 c) { return __builtin_fma(a, b, c); }
+FN sf32 s_sqrt_f32(sf32 x) { return __builtin_sqrtf(x); }
+FN sf64 s_sqrt_f64(sf64 x) { return __builtin_sqrt(x); }
+#define RND(N) FN sf32 s_##N##_f32(sf32 x) { return __builtin_##N##f(x); } FN sf64 s_##N##_f64(sf64 x) { return __builtin_##N(x); }
+RND(floor) RND(ceil) RND(trunc)
+FN sf32 s_round_f32(sf32 x) { return __builtin_rintf(x); }
+FN sf64 s_round_f64(sf64 x) { return __builtin_rint(x); }
+#define s_any(m) (m)
+)";
+
+// clang has element-wise builtins for every vector; gcc 12 gets the instruction's builtin for f32
+// and lanes for f64.
+constexpr const char* kVectorMath = R"(
+#ifdef __clang__
+FN vf32 v_fma(vf32 a, vf32 b, vf32 c) { return __builtin_elementwise_fma(a, b, c); }
+FN vf64 v_fma64(vf64 a, vf64 b, vf64 c) { return __builtin_elementwise_fma(a, b, c); }
+FN vf32 v_sqrt_f32(vf32 x) { return __builtin_elementwise_sqrt(x); }
+FN vf64 v_sqrt_f64(vf64 x) { return __builtin_elementwise_sqrt(x); }
+#define VRND(N, B) FN vf32 v_##N##_f32(vf32 x) { return __builtin_elementwise_##B(x); } \
+  FN vf64 v_##N##_f64(vf64 x) { return __builtin_elementwise_##B(x); }
+VRND(floor, floor) VRND(ceil, ceil) VRND(trunc, trunc) VRND(round, roundeven)
+#define v_any(m) __builtin_reduce_or(m)
+#else
+FN vf64 v_fma64(vf64 a, vf64 b, vf64 c) { vf64 r; LANES r[l] = s_fma64(a[l], b[l], c[l]); return r; }
+FN vf64 v_sqrt_f64(vf64 x) { vf64 r; LANES r[l] = s_sqrt_f64(x[l]); return r; }
+#define VRND(N, I) FN vf32 v_##N##_f32(vf32 x) { return ROUND_PS(x, I); } \
+  FN vf64 v_##N##_f64(vf64 x) { vf64 r; LANES r[l] = s_##N##_f64(x[l]); return r; }
+VRND(floor, 9) VRND(ceil, 10) VRND(trunc, 11) VRND(round, 8)
+FN int v_any(vbool m) { int r = 0; LANES r |= m[l]; return r; }
+FN vf32 v_fma(vf32 a, vf32 b, vf32 c) { return FMA_PS(a, b, c); }
+FN vf32 v_sqrt_f32(vf32 x) { return SQRT_PS(x); }
+#endif
+)";
+
+constexpr const char* kAvx512 = R"(
+#define ROUND_PS(x, i) __builtin_ia32_rndscaleps_mask(x, i, x, -1, 4)
+#define FMA_PS(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)
+#define SQRT_PS(x) __builtin_ia32_sqrtps512_mask(x, x, -1, 4)
+#ifdef __clang__
+#define MAX_PS(a, b) __builtin_ia32_maxps512(a, b, 4)
+#define MIN_PS(a, b) __builtin_ia32_minps512(a, b, 4)
+#else
+#define MAX_PS(a, b) __builtin_ia32_maxps512_mask(a, b, a, -1, 4)
+#define MIN_PS(a, b) __builtin_ia32_minps512_mask(a, b, a, -1, 4)
+#endif
+#define SCALEF_PS(a, b) __builtin_ia32_scalefps512_mask(a, b, a, -1, 4)
+#define F16_TO_F32(x) __builtin_ia32_vcvtph2ps512_mask(x, (vf32){}, -1, 4)
+#define F32_TO_F16(x) __builtin_ia32_vcvtps2ph512_mask(x, 0, (vi16){}, -1)
+typedef signed char q1 __attribute__((vector_size(16))); typedef short q2 __attribute__((vector_size(32)));
+typedef int q4 __attribute__((vector_size(64))); typedef long long q8 __attribute__((vector_size(64)));
+typedef char c1 __attribute__((vector_size(16)));
+#define MASK(n) ((unsigned short)((1u << (n)) - 1))
+FN vu8 v_ld1n(const void* p, si64 n) { return (vu8)__builtin_ia32_loaddquqi128_mask((const void*)p, (c1){}, MASK(n)); }
+FN vu16 v_ld2n(const void* p, si64 n) { return (vu16)__builtin_ia32_loaddquhi256_mask((const void*)p, (q2){}, MASK(n)); }
+FN vu32 v_ld4n(const void* p, si64 n) { return (vu32)__builtin_ia32_loaddqusi512_mask((const void*)p, (q4){}, MASK(n)); }
+typedef union { q8 h[2]; vu64 v; } pair8;
+FN vu64 v_ld8n(const void* p, si64 n) {
+  pair8 r;
+  r.h[0] = __builtin_ia32_loaddqudi512_mask((const void*)p, (q8){}, (unsigned char)MASK(n));
+  r.h[1] = __builtin_ia32_loaddqudi512_mask((const void*)((const char*)p + 64), (q8){}, (unsigned char)(MASK(n) >> 8));
+  return r.v;
+}
+FN void v_st1n(void* p, vu8 x, si64 n) { __builtin_ia32_storedquqi128_mask((void*)p, (c1)x, MASK(n)); }
+FN void v_st2n(void* p, vu16 x, si64 n) { __builtin_ia32_storedquhi256_mask((void*)p, (q2)x, MASK(n)); }
+FN void v_st4n(void* p, vu32 x, si64 n) { __builtin_ia32_storedqusi512_mask((void*)p, (q4)x, MASK(n)); }
+FN void v_st8n(void* p, vu64 x, si64 n) {
+  pair8 r; r.v = x;
+  __builtin_ia32_storedqudi512_mask((void*)p, r.h[0], (unsigned char)MASK(n));
+  __builtin_ia32_storedqudi512_mask((void*)((char*)p + 64), r.h[1], (unsigned char)(MASK(n) >> 8));
+}
+)";
+
+constexpr const char* kAvx2 = R"(
+#define ROUND_PS(x, i) __builtin_ia32_roundps256(x, i)
+#define FMA_PS(a, b, c) __builtin_ia32_vfmaddps256(a, b, c)
+#define SQRT_PS(x) __builtin_ia32_sqrtps256(x)
+#define MAX_PS(a, b) __builtin_ia32_maxps256(a, b)
+#define MIN_PS(a, b) __builtin_ia32_minps256(a, b)
+#define F16_TO_F32(x) __builtin_ia32_vcvtph2ps256(x)
+#define F32_TO_F16(x) __builtin_ia32_vcvtps2ph256(x, 0)
+#define TAIL(b, e) \
+FN v##e v_ld##b##n(const void* p, si64 n) { v##e r = {}; for (int l = 0; l < n; l++) r[l] = s_ld##b((const char*)p + l * b); return r; } \
+FN void v_st##b##n(void* p, v##e x, si64 n) { for (int l = 0; l < n; l++) s_st##b((char*)p + l * b, x[l]); }
+TAIL(1, u8) TAIL(2, u16) TAIL(4, u32) TAIL(8, u64)
+)";
+
+}  // namespace
+
+std::string PreludeTypes(const SocSpec& soc) {
+  const int w = soc.F32Lanes();
+  std::string splat, iota;
+  for (int l = 0; l < w; ++l) {
+    splat += l ? ", x" : "x";
+    iota += (l ? ", " : "") + std::to_string(l);
+  }
+  std::string text = "#define W " + std::to_string(w) + "\n#define SPLAT(x) " + splat + "\n";
+  text += kScalarTypes;
+  text += "FN vi32 v_iota_i32(void) { return (vi32){" + iota + "}; }\n";
+  text += "FN vi64 v_iota_i64(void) { return (vi64){" + iota + "}; }\n";
+  text += soc.masks ? kAvx512 : kAvx2;
+  text += kVectorMath;
+  // The half conversions as functions with one name for both widths.
+  text +=
+      "FN vf32 v_half(vu16 x) { return F16_TO_F32((vi16)x); }\n"
+      "FN vu16 v_unhalf(vf32 x) { return (vu16)F32_TO_F16(x); }\n"
+      "FN sf32 s_half(su16 x) { return v_half(v_bc_u16(x))[0]; }\n"
+      "FN su16 s_unhalf(sf32 x) { return v_unhalf(v_bc_f32(x))[0]; }\n";
+  return text;
+}
+
+}  // namespace ge::emit

@@ -1,0 +1,206 @@
+// Statements as C. A vector loop is printed as a loop of W lanes and a tail: masked where the chip
+// has mask registers, else one element at a time.
+#include "emit/printer.h"
+
+#include "base/check.h"
+#include "emit/emit.h"
+
+namespace ge::emit {
+
+using tile::LoopKind;
+using tile::Stmt;
+using tile::StmtKind;
+
+KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const SocSpec& soc)
+    : kernel_(kernel),
+      lanes_(soc.F32Lanes()),
+      masks_(soc.masks),
+      scratch_(tile::PlanScratch(kernel)),
+      vars_(kernel.vars.size()) {}
+
+std::string KernelPrinter::Print(const std::string& symbol) {
+  out_ += fmt::format("void {}(const ge_kernel_call* call, si64 begin, si64 end) {{\n", symbol);
+  indent_ = 1;
+  Line("const ge_math_table* const M __attribute__((unused)) = call->math;");
+  for (size_t i = 0; i < kernel_.symbols.size(); ++i) {
+    std::string name = fmt::format("n{}", i);
+    symbols_[kernel_.symbols[i].node()] = name;
+    Line("const si64 {} __attribute__((unused)) = call->sizes[{}];", name, i);
+  }
+  PrintBuffers();
+  const auto& body = kernel_.body.body;
+  if (body.size() == 1 && body[0].kind == StmtKind::kLoop && body[0].loop == LoopKind::kParallel) {
+    PrintSerialLoop(body[0], "begin", "end");
+  } else {
+    Line("if (begin >= end) return;");
+    PrintBody(body);
+  }
+  out_ += "}\n";
+  return std::move(out_);
+}
+
+void KernelPrinter::PrintBuffers() {
+  int arg = 0;
+  for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+    if (!kernel_.buffers[i].is_arg) continue;
+    Line("char* const b{} __attribute__((unused)) = (char*)call->buffers[{}];", i, arg++);
+  }
+}
+
+void KernelPrinter::PrintBody(const std::vector<Stmt>& body) {
+  for (const Stmt& s : body) PrintStmt(s);
+}
+
+void KernelPrinter::PrintStmt(const Stmt& s) {
+  memo_.clear();
+  switch (s.kind) {
+    case StmtKind::kBlock:
+      Open();
+      PrintBody(s.body);
+      Close();
+      break;
+    case StmtKind::kLoop: PrintLoop(s); break;
+    case StmtKind::kAlloc: PrintAlloc(s); break;
+    case StmtKind::kLet: PrintLet(s); break;
+    case StmtKind::kReduce: PrintReduce(s); break;
+    case StmtKind::kIf: PrintIf(s); break;
+    case StmtKind::kStore: PrintStore(s); break;
+    case StmtKind::kBrGemm: PrintGemm(s); break;
+  }
+}
+
+void KernelPrinter::PrintLoop(const Stmt& s) {
+  if (s.loop == LoopKind::kVector && !vector_ && CanVectorize(s)) return PrintVectorLoop(s);
+  if (s.loop == LoopKind::kUnrolled && s.extent.IsConst() && s.extent.value() <= 64) {
+    return PrintUnrolled(s);
+  }
+  PrintSerialLoop(s, "0", Index(s.extent));
+}
+
+void KernelPrinter::PrintSerialLoop(const Stmt& s, const std::string& from, const std::string& to) {
+  std::string name = Fresh('i');
+  symbols_[s.symbol.node()] = name;
+  Line("for (si64 {0} = {1}; {0} < {2}; {0}++) {{", name, from, to);
+  ++indent_;
+  PrintBody(s.body);
+  Close();
+}
+
+void KernelPrinter::PrintUnrolled(const Stmt& s) {
+  for (int64_t i = 0; i < s.extent.value(); ++i) {
+    symbols_[s.symbol.node()] = fmt::format("{}L", i);
+    Open();
+    PrintBody(s.body);
+    Close();
+  }
+}
+
+void KernelPrinter::PrintVectorLoop(const Stmt& s) {
+  const std::string i = Fresh('i'), e = Fresh('e');
+  const bool fixed = s.extent.IsConst();
+  const int64_t extent = fixed ? s.extent.value() : 0;
+  symbols_[s.symbol.node()] = i;
+  Open();
+  Line("const si64 {} = {};", e, Index(s.extent));
+  Line("si64 {} = 0;", i);
+  if (!fixed || extent >= lanes_) {
+    Line("for (; {0} + W <= {1}; {0} += W) {{", i, e);
+    ++indent_;
+    vector_ = VectorScope{s.symbol, i, ""};
+    PrintBody(s.body);
+    Close();
+  }
+  if (!fixed || extent % lanes_ != 0) {
+    if (masks_) {
+      std::string n = Fresh('n');
+      Line("if ({} < {}) {{", i, e);
+      ++indent_;
+      Line("const si64 {} = {} - {};", n, e, i);
+      vector_ = VectorScope{s.symbol, i, n};
+      PrintBody(s.body);
+      Close();
+    } else {
+      vector_.reset();
+      varying_symbols_.clear();
+      Line("for (; {0} < {1}; {0}++) {{", i, e);
+      ++indent_;
+      PrintBody(s.body);
+      Close();
+    }
+  }
+  vector_.reset();
+  varying_symbols_.clear();
+  Close();
+}
+
+void KernelPrinter::PrintIf(const Stmt& s) {
+  CValue condition = Value(s.value);
+  GE_CHECK(!condition.varying, "a varying If inside a vector loop of " + kernel_.name);
+  Line("if ({}) {{", condition.text);
+  ++indent_;
+  PrintBody(s.body);
+  Close();
+  if (s.orelse.empty()) return;
+  Line("else {{");
+  ++indent_;
+  PrintBody(s.orelse);
+  Close();
+}
+
+void KernelPrinter::PrintLet(const Stmt& s) {
+  CValue v = Value(s.value);
+  const tile::Var& var = kernel_.vars[s.var];
+  std::string name = Fresh('x');
+  Line("const {}{} {} __attribute__((unused)) = {};", v.varying ? 'v' : 's', ge::Name(var.type),
+       name, v.text);
+  vars_[s.var] = {name, v.varying};
+  if (!var.index.IsSymbol()) return;
+  symbols_[var.index.node()] = name;
+  if (v.varying) {
+    varying_symbols_.insert(var.index.node());
+  } else {
+    varying_symbols_.erase(var.index.node());
+  }
+}
+
+void KernelPrinter::PrintStore(const Stmt& s) {
+  CValue v = Value(s.value);
+  const DType type = TypeOf(s.value);
+  const std::string_view d = ge::Name(kernel_.buffers[s.buffer].dtype);
+  const bool tail = vector_ && !vector_->count.empty();
+  if (!Varying(s.index)) {
+    std::string last = v.varying
+                           ? fmt::format("{}[{}]", v.text, tail ? vector_->count + " - 1" : "W - 1")
+                           : v.text;
+    Line("s_st_{}(b{}, {}, {});", d, s.buffer, Index(s.index), last);
+    return;
+  }
+  if (LaneStride(s.index) == 1) {
+    Line("v_st{}_{}(b{}, {}, {}{});", tail ? "n" : "", d, s.buffer, Index(s.index),
+         As(v, type, true), tail ? ", " + vector_->count : "");
+    return;
+  }
+  Line("for (si64 l = 0; l < {}; l++) s_st_{}(b{}, {}, {});", tail ? vector_->count : "W", d,
+       s.buffer, Index(s.index, "l"), v.varying ? v.text + "[l]" : v.text);
+}
+
+// Locals of a constant small size are C arrays, others lie in the worker's scratch block.
+void KernelPrinter::PrintAlloc(const Stmt& s) {
+  const tile::Buffer& b = kernel_.buffers[s.buffer];
+  Open();
+  if (scratch_.offset[s.buffer].IsConst(-1)) {
+    int64_t bytes = std::max<int64_t>(BytesFor(b.dtype, b.elements.value()), 1);
+    Line("char b{}[{}] __attribute__((aligned(64)));", s.buffer, bytes);
+  } else {
+    Line("char* const b{} = (char*)call->scratch + {};", s.buffer,
+         Index(scratch_.offset[s.buffer]));
+  }
+  PrintBody(s.body);
+  Close();
+}
+
+std::string EmitKernel(const tile::Kernel& kernel, const SocSpec& soc, const std::string& symbol) {
+  return KernelPrinter(kernel, soc).Print(symbol);
+}
+
+}  // namespace ge::emit

@@ -1,0 +1,126 @@
+// KernelPrinter: one kernel as C text. Statements recurse; values are printed as temporaries.
+//
+// A value is uniform (one scalar, prefix s) or varying (one element per lane of the current vector
+// loop, prefix v). What does not depend on the loop's symbol stays uniform, and is broadcast where
+// it meets a varying value. Invariant: outside a vector scope every value is uniform.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "soc/soc.h"
+#include "tile/tile.h"
+
+namespace ge::emit {
+
+// A C expression and whether it has one value per lane.
+struct CValue {
+  std::string text;
+  bool varying = false;
+};
+
+// The vector loop being printed: lanes are symbol = base + 0..W-1, or `count` of them if not empty.
+struct VectorScope {
+  Expr symbol;
+  std::string base;
+  std::string count;
+};
+
+class KernelPrinter {
+ public:
+  KernelPrinter(const tile::Kernel& kernel, const SocSpec& soc);
+  std::string Print(const std::string& symbol);
+
+ private:
+  // printer.cc: statements
+  void PrintBuffers();
+  void PrintStmt(const tile::Stmt& s);
+  void PrintBody(const std::vector<tile::Stmt>& body);
+  void PrintLoop(const tile::Stmt& s);
+  void PrintSerialLoop(const tile::Stmt& s, const std::string& from, const std::string& to);
+  void PrintUnrolled(const tile::Stmt& s);
+  void PrintVectorLoop(const tile::Stmt& s);
+  void PrintIf(const tile::Stmt& s);
+  void PrintLet(const tile::Stmt& s);
+  void PrintStore(const tile::Stmt& s);
+  void PrintAlloc(const tile::Stmt& s);
+  // reduce.cc
+  void PrintReduce(const tile::Stmt& s);
+  void PrintReduceLanes(const tile::Stmt& s);
+  void OpenAxes(const tile::Stmt& s, size_t count);
+  void Accumulate(const tile::Stmt& s, const std::string& acc, bool varying);
+  bool ReducesInLanes(const tile::Stmt& s) const;
+  // brgemm.cc
+  void PrintGemm(const tile::Stmt& s);
+  void PrintGemmLoops(const tile::BrGemm& g, const std::string& acc);
+  void PrintGemmStep(const tile::BrGemm& g, const std::string& acc, const std::string& k);
+  void PrintEpilogue(const tile::Stmt& s, const std::string& acc);
+  void PrintEpilogueRows(const tile::Stmt& s, const std::string& acc, const std::string& valid);
+  void PrintEpilogueCell(const tile::Stmt& s, const std::string& acc, const std::string& row, int v,
+                         const std::string& count);
+  void PrintEpilogueScalar(const tile::Stmt& s, const std::string& acc);
+  int GemmVectors(const tile::BrGemm& g) const { return (g.n + lanes_ - 1) / lanes_; }
+  DType GemmType(const tile::BrGemm& g) const {
+    return ComputeType(kernel_.buffers[g.a_buffer].dtype);
+  }
+  // values.cc
+  CValue Value(tile::ExprId id);
+  CValue PrintNode(const tile::ValueNode& n);
+  CValue PrintConst(const tile::ValueNode& n);
+  CValue PrintIndexValue(const tile::ValueNode& n);
+  CValue PrintLoad(const tile::ValueNode& n);
+  CValue PrintUnary(const tile::ValueNode& n);
+  CValue PrintBinary(const tile::ValueNode& n);
+  CValue PrintSelect(const tile::ValueNode& n);
+  std::string As(const CValue& v, DType type, bool varying);  // broadcasts if it must
+  CValue Name(DType type, bool varying, const std::string& text);
+  // Prints `lane_text(offset)` for each active lane into a new varying value.
+  CValue ByLanes(DType type, Expr offset, const std::string& load);
+  // index.cc
+  std::string Index(Expr e, const std::string& lane = "");
+  std::string IndexNary(Expr e, const std::string& lane);
+  bool Varying(Expr e) const;
+  // e = 1 or c (constant) times the vector symbol plus a uniform rest; nullopt otherwise.
+  std::optional<int64_t> LaneStride(Expr e) const;
+  // vectorize.cc: may W iterations run at once?
+  bool CanVectorize(const tile::Stmt& loop) const;
+  bool OneFlow(Expr symbol, const std::vector<tile::Stmt>& body) const;
+
+  template <class... Args>
+  void Line(fmt::format_string<Args...> format, Args&&... args) {
+    out_.append(static_cast<size_t>(indent_) * 2, ' ');
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+    out_ += '\n';
+  }
+  void Open() { Line("{{"), ++indent_; }
+  void Close() { --indent_, Line("}}"); }
+  std::string Fresh(char prefix) { return fmt::format("{}{}", prefix, next_++); }
+  DType TypeOf(tile::ExprId id) const { return kernel_.values[id].type; }
+
+  const tile::Kernel& kernel_;
+  const int lanes_;
+  const bool masks_;
+  tile::ScratchPlan scratch_;
+  std::string out_;
+  int indent_ = 0;
+  int next_ = 0;
+  std::unordered_map<const ExprNode*, std::string> symbols_;  // C text of each bound symbol
+  std::unordered_set<const ExprNode*> varying_symbols_;       // index symbols of varying Lets
+  std::vector<CValue> vars_;                                  // by VarId
+  std::unordered_map<tile::ExprId, CValue> memo_;             // during one statement
+  std::optional<VectorScope> vector_;
+  bool masked_reduce_ = false;  // in the tail of lanes of a Reduce
+};
+
+// How an accumulator starts and combines: the identity of `op` and "acc op x" as C.
+std::string ReduceIdentity(tile::ReduceOp op, DType type);
+std::string ReduceCombine(tile::ReduceOp op, DType type, char mode, const std::string& a,
+                          const std::string& b);
+
+}  // namespace ge::emit
