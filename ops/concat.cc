@@ -159,16 +159,10 @@ Expr Repeated(const std::string& mode, Expr i, Expr lo, Expr hi, Expr dim) {
   return at + first;
 }
 
-std::vector<Expr> KnownList(const Lowering& l, int operand) {
-  if (const auto* elems = l.Elems(operand)) return *elems;
-  auto ints = IntsOf(l.graph, l.node, operand);
-  return ints ? std::vector<Expr>(ints->begin(), ints->end()) : std::vector<Expr>();
-}
-
 Val Pad(Lowering& l, int, const Index& idx) {
   const Dims& in = l.In(0).dims;
-  std::vector<Expr> axes = KnownList(l, 3);
-  Pads p = PadsOf(KnownList(l, 1), l.Has(3) ? &axes : nullptr, in.size());
+  std::vector<Expr> axes = SizesOf(l, 3);
+  Pads p = PadsOf(SizesOf(l, 1), l.Has(3) ? &axes : nullptr, in.size());
   std::string mode = l.Str("mode", "constant");
   Index at(idx.size());
   for (size_t i = 0; i < idx.size(); ++i) {

@@ -63,4 +63,10 @@ Result<std::vector<Expr>> SizesOf(InferContext& ctx, int operand) {
   return out;
 }
 
+std::vector<Expr> SizesOf(const Lowering& l, int operand) {
+  if (const auto* elems = l.Elems(operand)) return *elems;
+  auto ints = IntsOf(l.graph, l.node, operand);
+  return ints ? std::vector<Expr>(ints->begin(), ints->end()) : std::vector<Expr>();
+}
+
 }  // namespace ge

@@ -26,5 +26,7 @@ bool ExpandSizes(Graph& g, NodeId n) {
 // Elements of integer operand `i` as Exprs: facts, or fresh symbols until ExpandSizes has run.
 // A fault if the number of elements is not constant.
 Result<std::vector<Expr>> SizesOf(InferContext& ctx, int operand);
+// The same where inference has succeeded; empty if the operand is absent.
+std::vector<Expr> SizesOf(const Lowering& l, int operand);
 
 }  // namespace ge

@@ -97,21 +97,16 @@ Result<SliceLists> ListsOf(InferContext& ctx) {
   return lists;
 }
 
-// The lists as lowering sees them: facts are there (ExpandSizes has run), or constants.
-std::vector<Expr> KnownList(const Lowering& l, int operand, std::vector<Expr> otherwise) {
-  if (const auto* elems = l.Elems(operand)) return *elems;
-  auto ints = IntsOf(l.graph, l.node, operand);
-  return ints ? std::vector<Expr>(ints->begin(), ints->end()) : otherwise;
-}
-
 SliceLists ListsOf(const Lowering& l) {
   SliceLists lists;
-  lists.starts = KnownList(l, 1, {});
-  lists.ends = KnownList(l, 2, {});
-  std::vector<Expr> axes, steps(lists.starts.size(), 1);
-  for (size_t k = 0; k < lists.starts.size(); ++k) axes.push_back(k);
-  lists.axes = KnownList(l, 3, axes);
-  lists.steps = KnownList(l, 4, steps);
+  lists.starts = SizesOf(l, 1);
+  lists.ends = SizesOf(l, 2);
+  lists.axes = SizesOf(l, 3);
+  lists.steps = SizesOf(l, 4);
+  if (!l.Has(3)) {
+    for (size_t k = 0; k < lists.starts.size(); ++k) lists.axes.push_back(k);
+  }
+  if (!l.Has(4)) lists.steps.assign(lists.starts.size(), 1);
   return lists;
 }
 
