@@ -1,8 +1,10 @@
-// Builder: how TileIR is written. Val is a value of the kernel under construction; the usual operators
-// work on it. Statements go to the current block; scopes are opened by the *Scope calls with a lambda.
+// Builder: how TileIR is written. Val is a value of the kernel under construction; the usual
+// operators work on it. Statements go to the current block; scopes are opened by the *Scope calls
+// with a lambda.
 //
 //   Builder b(kernel);
-//   b.For("i", n, LoopKind::kParallel, [&](Expr i) { b.Store(y, i, b.Max(b.Load(x, i), b.F(0))); });
+//   b.For("i", n, LoopKind::kParallel, [&](Expr i) { b.Store(y, i, b.Max(b.Load(x, i), b.F(0)));
+//   });
 #pragma once
 
 #include <functional>
@@ -31,27 +33,29 @@ class Builder {
 
   // Values. Operands of binary operations must have equal compute types (constants made by
   // Const(type, x) follow). Const folding of constants is done here.
-  Val Const(DType type, double x);            // of a compute type; integers: exact up to 2^53
+  Val Const(DType type, double x);  // of a compute type; integers: exact up to 2^53
   Val ConstInt(DType type, int64_t x);
   Val F(double x) { return Const(DType::kF32, x); }
-  Val Index(Expr e);                          // i64
+  Val Index(Expr e);  // i64
   Val Load(int buffer, Expr offset);
   Val Unary(Op op, Val a);
   Val Binary(Op op, Val a, Val b);
   Val Select(Val condition, Val a, Val b);
   Val Cast(Val a, DType compute_type);
-  Val Narrow(Val a, DType storage);           // no-op where storage == compute type
+  Val Narrow(Val a, DType storage);  // no-op where storage == compute type
   // Cast between storage types as ONNX means it: to `to`'s compute type, rounded to `to`.
   Val Convert(Val a, DType to);
   Val BitCast(Val a, DType compute_type);
 
   // Statements, appended to the current block.
   int Arg(std::string_view name, DType dtype, Expr elements, bool written);
-  void For(std::string_view name, Expr extent, LoopKind kind, const std::function<void(Expr)>& body);
+  void For(std::string_view name, Expr extent, LoopKind kind,
+           const std::function<void(Expr)>& body);
   int Alloc(std::string_view name, DType dtype, Expr elements);  // scope: the rest of this block
-  Val Let(Val value);                         // names a value (evaluated here, once)
+  Val Let(Val value);  // names a value (evaluated here, once)
   Expr LetIndex(Val value, int64_t lo, int64_t hi, Expr extent = 0);  // i64 value -> index symbol
-  void If(Val condition, const std::function<void()>& then, const std::function<void()>& otherwise = {});
+  void If(Val condition, const std::function<void()>& then,
+          const std::function<void()>& otherwise = {});
   void Store(int buffer, Expr offset, Val value);
   // var = reduce over axes (extents) of f(axis symbols). Lets made inside f go into the Reduce.
   Val Reduce(ReduceOp op, const std::vector<Expr>& extents,

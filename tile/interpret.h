@@ -10,7 +10,7 @@
 namespace ge::tile {
 
 struct InterpretOptions {
-  bool poison = true;    // fill locals (Alloc) with NaN / 0xA5 before use
+  bool poison = true;        // fill locals (Alloc) with NaN / 0xA5 before use
   bool check_bounds = true;  // abort (GE_CHECK) on an access outside a buffer's `elements`
 };
 
@@ -19,8 +19,8 @@ class Interpreter {
   explicit Interpreter(const Kernel& kernel, const InterpretOptions& options = {});
   ~Interpreter();
   Interpreter(Interpreter&&) noexcept;
-  // Same contract as a compiled kernel; thread-safe (all state is per call). call.scratch is unused:
-  // locals are allocated by the interpreter.
+  // Same contract as a compiled kernel; thread-safe (all state is per call). call.scratch is
+  // unused: locals are allocated by the interpreter.
   void Run(const ge_kernel_call& call, int64_t begin, int64_t end) const;
   int64_t Grid(const int64_t* sizes) const;
 

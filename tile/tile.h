@@ -1,8 +1,8 @@
 // TileIR: one kernel as loops, lets and stores. Both backends read it: the interpreter
 // (tile/interpret.h: oracle and constant folder) and the C printer (emit/).
 //
-// Values are computed in f32, f64, i32, i64, u64 and bool only. Every other dtype is *storage*: Load
-// widens to ComputeType(buffer dtype), Store rounds (floats: nearest even; integers: wrap).
+// Values are computed in f32, f64, i32, i64, u64 and bool only. Every other dtype is *storage*:
+// Load widens to ComputeType(buffer dtype), Store rounds (floats: nearest even; integers: wrap).
 // Addresses are Exprs (element offsets, int64) over loop variables and size symbols; data-dependent
 // positions enter through Let with an index symbol. Integer arithmetic wraps; integer division by
 // zero gives 0; float semantics are IEEE with denormals flushed.
@@ -14,29 +14,73 @@
 #include <unordered_map>
 #include <vector>
 
+#include "abi/dtype.h"
 #include "base/status.h"
 #include "expr/expr.h"
-#include "abi/dtype.h"
 
 namespace ge::tile {
 
 enum class Op : uint8_t {
-  kConst,    // f (floats) or i (integers, bool)
-  kIndex,    // index: an Expr as an i64 value
-  kVar,      // var: a value bound by Let, Reduce or BrGemm
-  kLoad,     // buffer, index; negative or too large offsets are a bug
+  kConst,  // f (floats) or i (integers, bool)
+  kIndex,  // index: an Expr as an i64 value
+  kVar,    // var: a value bound by Let, Reduce or BrGemm
+  kLoad,   // buffer, index; negative or too large offsets are a bug
   // unary, on a
-  kNeg, kAbs, kSign, kNot /*bool*/, kBitNot, kSqrt, kRcp /*1/x*/, kFloor, kCeil, kRound /*half to even*/,
-  kTrunc, kExp, kLog, kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kTanh, kAsinh, kAcosh,
-  kAtanh, kErf, kIsNan, kIsInf, kLgamma, kExpm1, kLog1p,
+  kNeg,
+  kAbs,
+  kSign,
+  kNot /*bool*/,
+  kBitNot,
+  kSqrt,
+  kRcp /*1/x*/,
+  kFloor,
+  kCeil,
+  kRound /*half to even*/,
+  kTrunc,
+  kExp,
+  kLog,
+  kSin,
+  kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kSinh,
+  kCosh,
+  kTanh,
+  kAsinh,
+  kAcosh,
+  kAtanh,
+  kErf,
+  kIsNan,
+  kIsInf,
+  kLgamma,
+  kExpm1,
+  kLog1p,
   kCast,     // a to `type` (saturating float->int: NaN gives 0; int->int wraps; to bool: != 0)
   kNarrow,   // a rounded to what `storage` can hold, still in its compute type (as Store then Load)
   kBitCast,  // same width
   // binary, on a and b (same type)
-  kAdd, kSub, kMul, kDiv /*ints: truncate*/, kFloorMod /*sign of b*/, kFmod /*sign of a*/, kPow,
-  kMin, kMax /*NaN wins*/, kAnd, kOr, kXor, kShl, kShr /*logical for u64, arithmetic else*/, kAtan2,
-  kLt, kLe, kEq, kNe,  // give bool; NaN compares false (kNe true)
-  kSelect,   // a ? b : c
+  kAdd,
+  kSub,
+  kMul,
+  kDiv /*ints: truncate*/,
+  kFloorMod /*sign of b*/,
+  kFmod /*sign of a*/,
+  kPow,
+  kMin,
+  kMax /*NaN wins*/,
+  kAnd,
+  kOr,
+  kXor,
+  kShl,
+  kShr /*logical for u64, arithmetic else*/,
+  kAtan2,
+  kLt,
+  kLe,
+  kEq,
+  kNe,      // give bool; NaN compares false (kNe true)
+  kSelect,  // a ? b : c
 };
 
 using ExprId = int32_t;
@@ -45,12 +89,12 @@ using VarId = int32_t;
 // A node of the kernel's value pool. Nodes are hash-consed: equal ones have one id.
 struct ValueNode {
   Op op = Op::kConst;
-  DType type = DType::kF32;          // a compute type
-  DType storage = DType::kNone;      // kNarrow
+  DType type = DType::kF32;      // a compute type
+  DType storage = DType::kNone;  // kNarrow
   ExprId a = -1, b = -1, c = -1;
-  int32_t buffer = -1;               // kLoad
-  VarId var = -1;                    // kVar
-  Expr index;                        // kIndex, kLoad
+  int32_t buffer = -1;  // kLoad
+  VarId var = -1;       // kVar
+  Expr index;           // kIndex, kLoad
   double f = 0;
   int64_t i = 0;
   friend bool operator==(const ValueNode&, const ValueNode&) = default;
@@ -59,9 +103,9 @@ struct ValueNode {
 struct Buffer {
   std::string name;
   DType dtype = DType::kF32;
-  bool is_arg = true;                // else local to one chunk (stack or scratch)
-  bool written = false;              // args: the kernel stores to it
-  Expr elements = 0;                 // capacity
+  bool is_arg = true;    // else local to one chunk (stack or scratch)
+  bool written = false;  // args: the kernel stores to it
+  Expr elements = 0;     // capacity
 };
 
 // A variable bound by Let, Reduce or BrGemm. If `index` is a symbol, the value is an i64 that Exprs
@@ -74,60 +118,60 @@ struct Var {
 enum class StmtKind : uint8_t { kBlock, kLoop, kAlloc, kLet, kReduce, kIf, kStore, kBrGemm };
 enum class LoopKind : uint8_t {
   kSerial,
-  kParallel,   // the kernel's outermost statement at most: its extent is the grid
-  kVector,     // iterations are independent; may run any number at once
+  kParallel,  // the kernel's outermost statement at most: its extent is the grid
+  kVector,    // iterations are independent; may run any number at once
   kUnrolled,
 };
 enum class ReduceOp : uint8_t { kSum, kProd, kMin, kMax, kAnd, kOr };
 
-// C[row, col] = sum over batch vars and k < k_extent of A[a + row*a_row + k*a_k] * B[b + k*b_k + col].
-// f32 accumulators (i32 for u8/i8 inputs); then `body` runs once per (row, col) with `acc` bound:
-// rows by `row` in [0, m), columns by `col` in [0, n); as if it were a Loop over rows of a vector
-// Loop over columns. Only columns col < n_valid reach `body` (B is padded to n).
+// C[row, col] = sum over batch vars and k < k_extent of A[a + row*a_row + k*a_k] * B[b + k*b_k +
+// col]. f32 accumulators (i32 for u8/i8 inputs); then `body` runs once per (row, col) with `acc`
+// bound: rows by `row` in [0, m), columns by `col` in [0, n); as if it were a Loop over rows of a
+// vector Loop over columns. Only columns col < n_valid reach `body` (B is padded to n).
 struct BrGemm {
   int m = 1, n = 16;
   Expr n_valid = 16;
   Expr k = 1;
   std::vector<std::pair<Expr, Expr>> batch;  // (symbol, extent), outermost first
   int32_t a_buffer = -1, b_buffer = -1;
-  Expr a, a_row, a_k;      // a may use batch symbols; all element counts
-  Expr b, b_k;             // b may use batch symbols
-  int prefetch = 0;        // elements ahead in B to prefetch; 0 = none
-  Expr row, col;           // symbols
+  Expr a, a_row, a_k;  // a may use batch symbols; all element counts
+  Expr b, b_k;         // b may use batch symbols
+  int prefetch = 0;    // elements ahead in B to prefetch; 0 = none
+  Expr row, col;       // symbols
   VarId acc = -1;
 };
 
 struct Stmt {
   StmtKind kind = StmtKind::kBlock;
-  std::vector<Stmt> body;      // Block, Loop, Alloc (its scope), If (then), BrGemm (epilogue),
-                               // Reduce (statements before `value`, run in each step: Lets only)
-  std::vector<Stmt> orelse;    // If
+  std::vector<Stmt> body;  // Block, Loop, Alloc (its scope), If (then), BrGemm (epilogue),
+                           // Reduce (statements before `value`, run in each step: Lets and Reduces)
+  std::vector<Stmt> orelse;  // If
   // Loop: var in [0, extent)
   LoopKind loop = LoopKind::kSerial;
   Expr symbol, extent;
   // Alloc: buffer. Store: buffer[index] = value.
   int32_t buffer = -1;
   Expr index;
-  ExprId value = -1;           // Store, Let, If (condition, bool), Reduce
-  VarId var = -1;              // Let, Reduce: the variable bound (scope: the rest of the block)
+  ExprId value = -1;  // Store, Let, If (condition, bool), Reduce
+  VarId var = -1;     // Let, Reduce: the variable bound (scope: the rest of the block)
   // Reduce: var = op over the axes of value. Sums may be split in lanes by a fixed rule.
   ReduceOp reduce = ReduceOp::kSum;
-  std::vector<std::pair<Expr, Expr>> axes;   // (symbol, extent), outermost first
-  BrGemm gemm;                 // BrGemm
+  std::vector<std::pair<Expr, Expr>> axes;  // (symbol, extent), outermost first
+  BrGemm gemm;                              // BrGemm
 };
 
 // One kernel. Buffers that are args come first, in ABI order. `symbols` are the size symbols in ABI
 // order; all others in its Exprs are bound inside.
 struct Kernel {
-  std::string name;            // for people: the region's name
+  std::string name;  // for people: the region's name
   std::vector<Buffer> buffers;
   std::vector<Expr> symbols;
   std::vector<Var> vars;
   std::vector<ValueNode> values;
-  Stmt body;                   // a Block
+  Stmt body;  // a Block
 
   ExprId Add(const ValueNode& node);  // hash-consed
-  Expr Grid() const;           // extent of the outermost parallel loop, else 1
+  Expr Grid() const;                  // extent of the outermost parallel loop, else 1
   int NumArgs() const;
 
  private:
@@ -140,7 +184,7 @@ void CollectSizeSymbols(Kernel& k);
 // Where locals lie: offsets into the worker's scratch block; locals of a constant size of at most
 // 4096 bytes are on the stack (offset -1).
 struct ScratchPlan {
-  std::vector<Expr> offset;    // per buffer; -1 for args and stack
+  std::vector<Expr> offset;  // per buffer; -1 for args and stack
   Expr bytes = 0;
 };
 ScratchPlan PlanScratch(const Kernel& k);

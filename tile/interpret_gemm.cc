@@ -1,0 +1,115 @@
+// The interpreter's BrGemm: acc[row, col] = sum over batch and k of A[row, k] * B[k, col], four
+// rows by eight columns at a time for f32, plain loops otherwise. Sums run in the order batch, then
+// k.
+#include <algorithm>
+#include <vector>
+
+#include "abi/convert.h"
+#include "base/check.h"
+#include "tile/interpret_frame.h"
+
+namespace ge::tile::interpret {
+namespace {
+
+struct Strides {
+  int64_t a_row, a_k, b_k;
+};
+
+template <int kRows, int kCols>
+void Tile(const float* a, const float* b, Strides s, int64_t k, float* c, int64_t c_row) {
+  float acc[kRows][kCols];
+  for (int r = 0; r < kRows; ++r) {
+    for (int j = 0; j < kCols; ++j) acc[r][j] = c[r * c_row + j];
+  }
+  for (int64_t i = 0; i < k; ++i) {
+    const float* bp = b + i * s.b_k;
+    for (int r = 0; r < kRows; ++r) {
+      const float v = a[r * s.a_row + i * s.a_k];
+      for (int j = 0; j < kCols; ++j) acc[r][j] += v * bp[j];
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int j = 0; j < kCols; ++j) c[r * c_row + j] = acc[r][j];
+  }
+}
+
+template <int kCols>
+void Columns(const float* a, const float* b, Strides s, int64_t k, int m, float* c, int64_t n) {
+  int r = 0;
+  for (; r + 4 <= m; r += 4) Tile<4, kCols>(a + r * s.a_row, b, s, k, c + r * n, n);
+  for (; r < m; ++r) Tile<1, kCols>(a + r * s.a_row, b, s, k, c + r * n, n);
+}
+
+void GemmF32(const float* a, const float* b, Strides s, int64_t k, int m, int n, float* c) {
+  int j = 0;
+  for (; j + 8 <= n; j += 8) Columns<8>(a, b + j, s, k, m, c + j, n);
+  for (; j < n; ++j) Columns<1>(a, b + j, s, k, m, c + j, n);
+}
+
+// Any storage types, computed in T (float or int32_t; integers wrap).
+template <class T>
+void GemmAny(const GemmCode& g, const void* a, int64_t a0, const void* b, int64_t b0, Strides s,
+             int64_t k, T* c) {
+  std::vector<T> row(static_cast<size_t>(g.n));
+  for (int64_t i = 0; i < k; ++i) {
+    for (int j = 0; j < g.n; ++j) row[j] = LoadElement<T>(g.b_type, b, b0 + i * s.b_k + j);
+    for (int r = 0; r < g.m; ++r) {
+      const T v = LoadElement<T>(g.a_type, a, a0 + r * s.a_row + i * s.a_k);
+      T* out = c + static_cast<int64_t>(r) * g.n;
+      if constexpr (std::is_same_v<T, float>) {
+        for (int j = 0; j < g.n; ++j) out[j] += v * row[j];
+      } else {
+        for (int j = 0; j < g.n; ++j) {
+          out[j] = static_cast<T>(static_cast<uint32_t>(out[j]) +
+                                  static_cast<uint32_t>(v) * static_cast<uint32_t>(row[j]));
+        }
+      }
+    }
+  }
+}
+
+// One step of the batch: C += A * B at the current slots.
+void Step(const GemmCode& g, Frame& f, void* acc, int64_t k) {
+  const Strides s{g.a_row.Eval(f), g.a_k.Eval(f), g.b_k.Eval(f)};
+  const int64_t a0 = g.a.Eval(f), b0 = g.b.Eval(f);
+  if (f.check_bounds) {
+    const int64_t rows = s.a_row * (g.m - 1), ks = s.a_k * (k - 1), bs = s.b_k * (k - 1);
+    CheckRange(f, g.a_buffer, a0 + std::min<int64_t>(rows, 0) + std::min<int64_t>(ks, 0),
+               a0 + std::max<int64_t>(rows, 0) + std::max<int64_t>(ks, 0), "gemm load");
+    CheckRange(f, g.b_buffer, b0 + std::min<int64_t>(bs, 0),
+               b0 + std::max<int64_t>(bs, 0) + g.n - 1, "gemm load");
+  }
+  const std::byte* a = f.buffers[g.a_buffer];
+  const std::byte* b = f.buffers[g.b_buffer];
+  if (g.a_type == DType::kF32 && g.b_type == DType::kF32) {
+    GemmF32(reinterpret_cast<const float*>(a) + a0, reinterpret_cast<const float*>(b) + b0, s, k,
+            g.m, g.n, static_cast<float*>(acc));
+  } else if (IsFloat(g.a_type)) {
+    GemmAny(g, a, a0, b, b0, s, k, static_cast<float*>(acc));
+  } else {
+    GemmAny(g, a, a0, b, b0, s, k, static_cast<int32_t*>(acc));
+  }
+}
+
+}  // namespace
+
+void RunGemm(const GemmCode& g, Frame& f, void* acc) {
+  std::fill_n(static_cast<uint32_t*>(acc), static_cast<int64_t>(g.m) * g.n, 0u);
+  const int64_t k = g.k.Eval(f);
+  if (k <= 0) return;
+  const size_t depth = g.batch.size();
+  std::vector<int64_t> extent(depth);
+  for (size_t d = 0; d < depth; ++d) {
+    extent[d] = g.batch[d].extent.Eval(f);
+    if (extent[d] <= 0) return;
+    f.slots[g.batch[d].slot] = 0;
+  }
+  for (;;) {
+    Step(g, f, acc, k);
+    size_t d = depth;
+    while (d > 0 && ++f.slots[g.batch[d - 1].slot] == extent[d - 1]) f.slots[g.batch[--d].slot] = 0;
+    if (d == 0) return;
+  }
+}
+
+}  // namespace ge::tile::interpret
