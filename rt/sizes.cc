@@ -1,0 +1,163 @@
+// Sizes, symbols and addresses of a Run, and what follows when one changes.
+#include <algorithm>
+#include <cstring>
+
+#include "rt/state.h"
+
+namespace ge::rt {
+
+namespace {
+constexpr size_t kShapes = 8;  // kept shapes
+}
+
+void Run::State::SetSize(om::SizeRef size, int64_t value) {
+  const auto s = static_cast<size_t>(size);
+  if (sizes[s] == value) return;
+  sizes[s] = value;
+  for (const int32_t slot : model.size_slots[s]) sizev[static_cast<size_t>(slot)] = value;
+}
+
+void Run::State::SetAddress(int32_t buffer, void* to) {
+  const auto b = static_cast<size_t>(buffer);
+  if (address[b] != to) {
+    address[b] = to;
+    for (const int32_t slot : model.arg_slots[b]) argv[static_cast<size_t>(slot)] = to;
+  }
+  for (const int32_t alias : model.aliases[b]) Refresh(alias);
+}
+
+// Null if the alias has no place in its root: then a task that uses it is an error.
+void Run::State::Refresh(int32_t alias) {
+  const om::Buffer& buffer = plan.buffers[static_cast<size_t>(alias)];
+  const auto root = static_cast<size_t>(buffer.alias);
+  const int64_t room = sizes[static_cast<size_t>(plan.buffers[root].bytes)];
+  const int64_t bytes = sizes[static_cast<size_t>(buffer.bytes)];
+  const int64_t offset =
+      buffer.alias_offset < 0 ? 0 : sizes[static_cast<size_t>(buffer.alias_offset)];
+  const bool fits = offset >= 0 && bytes >= 0 && offset <= room && bytes <= room - offset;
+  auto* base = static_cast<std::byte*>(address[root]);
+  SetAddress(alias, base != nullptr && fits ? base + offset : nullptr);
+}
+
+Status Run::State::UseShape(bool* changed) {
+  *changed = shapes.empty() || shapes[0].symbols != wanted_symbols;
+  if (!*changed) return {};
+  const auto known = std::find_if(shapes.begin(), shapes.end(),
+                                  [&](const Shape& s) { return s.symbols == wanted_symbols; });
+  if (known != shapes.end()) {
+    std::rotate(shapes.begin(), known, known + 1);
+  } else {
+    GE_ASSIGN(Shape shape, MakeShape(model, wanted_symbols));
+    if (shapes.size() == kShapes) shapes.pop_back();
+    shapes.insert(shapes.begin(), std::move(shape));
+  }
+  Status status = ApplyShape(shapes[0]);
+  if (!status.ok()) shapes.clear();  // the first one is taken as applied
+  return status;
+}
+
+Status Run::State::ApplyShape(const Shape& shape) {
+  symbols = shape.symbols;
+  for (size_t s = 0; s < sizes.size(); ++s) SetSize(static_cast<om::SizeRef>(s), shape.sizes[s]);
+  if (work == nullptr) {
+    GE_TRY(arena.Grow(shape.arena_bytes, 0).In("arena"));
+    arena_base = arena.data();
+  }
+  for (size_t b = 0; b < address.size(); ++b) {
+    const om::Buffer& buffer = plan.buffers[b];
+    const auto index = static_cast<int32_t>(b);
+    if (buffer.alias >= 0) continue;
+    if (buffer.kind == om::BufferKind::kArena) {
+      SetAddress(index, shape.offsets[b] < 0 ? nullptr : arena_base + shape.offsets[b]);
+    } else if (buffer.kind == om::BufferKind::kPool) {
+      GE_TRY(Provide(index, sizes[static_cast<size_t>(buffer.bytes)]));
+    } else if (buffer.kind == om::BufferKind::kConst) {
+      SetAddress(index, address[b]);  // for its aliases, whose offsets may have changed
+    }
+  }
+  return GrowScratch(shape.scratch_bytes);
+}
+
+Status Run::State::GrowScratch(int64_t bytes) {
+  if (bytes <= scratch_stride) return {};
+  if (work == nullptr) {
+    GE_TRY(scratch.Grow(bytes * model.pool->size(), 0).In("scratch"));
+    scratch_base = scratch.data();
+  }
+  scratch_stride = bytes;
+  for (ge_kernel_call& call : calls) call.scratch = scratch_base;
+  return {};
+}
+
+Status Run::State::Provide(int32_t buffer, int64_t bytes) {
+  const auto b = static_cast<size_t>(buffer);
+  const om::Buffer& record = plan.buffers[b];
+  if (bytes < 0) {
+    SetAddress(buffer, nullptr);
+    return {};
+  }
+  const void* before = address[b];
+  int64_t keep = before != nullptr && before == blocks[b].data() ? blocks[b].bytes() : 0;
+  if (record.kind == om::BufferKind::kOutput) {
+    const IoMemory& given = OutputMemory(static_cast<size_t>(record.index));
+    const bool direct =
+        given.data != nullptr && stage_output[static_cast<size_t>(record.index)] == 0;
+    if (direct && bytes <= given.bytes) {
+      SetAddress(buffer, given.data);
+      return {};
+    }
+    GE_TRY(blocks[b].Grow(bytes, keep).In("output " + record.name));
+    // What was written to the caller's memory moves with the output.
+    if (direct && before == given.data) {
+      std::memcpy(blocks[b].data(), given.data, static_cast<size_t>(std::min(given.bytes, bytes)));
+    }
+  } else {
+    GE_TRY(blocks[b].Grow(bytes, keep).In("buffer " + record.name));
+  }
+  SetAddress(buffer, blocks[b].data());
+  return {};
+}
+
+// Forgets what the last run bound; memory stays for the next one.
+void Run::State::ResetLate() {
+  if (model.late_sizes.empty()) return;
+  for (size_t s = 0; s < symbols.size(); ++s) {
+    if (plan.symbols[s].input < 0) symbols[s] = om::kNoSize;
+  }
+  for (const om::SizeRef size : model.late_sizes) SetSize(size, om::kNoSize);
+  for (size_t b = 0; b < address.size(); ++b) {
+    const om::SizeRef bytes = plan.buffers[b].bytes, offset = plan.buffers[b].alias_offset;
+    const bool late = (bytes >= 0 && model.is_late[static_cast<size_t>(bytes)] != 0) ||
+                      (offset >= 0 && model.is_late[static_cast<size_t>(offset)] != 0);
+    if (late) SetAddress(static_cast<int32_t>(b), nullptr);
+  }
+}
+
+Status Run::State::Bind(int32_t symbol, int64_t value) {
+  const auto s = static_cast<size_t>(symbol);
+  const om::Symbol& record = plan.symbols[s];
+  if (value < record.lo || value > record.hi || value % record.multiple_of != 0) {
+    return CheckSymbolValue(record, value, "a size");
+  }
+  symbols[s] = value;
+  for (const int32_t size : model.sizes_of[s]) SetSize(size, om::EvalSize(plan, size, symbols));
+  for (const int32_t b : model.buffers_of[s]) {
+    const om::Buffer& buffer = plan.buffers[static_cast<size_t>(b)];
+    if (buffer.alias >= 0) {
+      Refresh(b);
+    } else {
+      GE_TRY(Provide(b, sizes[static_cast<size_t>(buffer.bytes)]));
+    }
+  }
+  return {};
+}
+
+Status Run::State::RunChecks(std::span<const int32_t> checks) {
+  for (const int32_t c : checks) {
+    const om::Check& check = plan.checks[static_cast<size_t>(c)];
+    if (sizes[static_cast<size_t>(check.condition)] == 0) return Invalid(check.message);
+  }
+  return {};
+}
+
+}  // namespace ge::rt
