@@ -1,0 +1,188 @@
+#include "lower/lower.h"
+
+#include <gmock/gmock.h>
+
+#include "ir/opdef.h"
+#include "lower/region_fixture.h"
+
+namespace ge {
+namespace {
+
+std::unique_ptr<Graph> Parse(const std::string& text) {
+  auto g = ParseGraph(text);
+  EXPECT_TRUE(g.ok()) << g.status().message();
+  return g.ok() ? std::move(*g) : nullptr;
+}
+
+// All nodes of the graph as one region.
+Region Whole(const Graph& g) {
+  Region r;
+  r.name = "whole";
+  r.nodes = g.order;
+  for (NodeId n : g.order)
+    if (g.node(n).op->lower && !g.node(n).op->element) r.anchor = n;
+  for (ValueId v : g.inputs) r.inputs.push_back(v);
+  for (size_t v = 0; v < g.values.size(); ++v)
+    if (g.IsConstant(static_cast<ValueId>(v))) r.inputs.push_back(static_cast<ValueId>(v));
+  r.outputs = g.outputs;
+  return r;
+}
+
+SocSpec TestSoc() {
+  SocSpec soc;
+  soc.name = "test";
+  soc.vector_bytes = 64;
+  return soc;
+}
+
+// Runs the whole graph as one region, with the grid in 3 parts.
+GraphRun RunWhole(const Graph& g, std::map<std::string, int64_t> symbols = {}) {
+  GraphRun run(g, std::move(symbols));
+  int seed = 1;
+  for (ValueId v : g.inputs) run.FillInput(v, seed++);
+  run.Run(Whole(g), TestSoc(), Policy{}, 3);
+  return run;
+}
+
+TEST(Lower, PointwiseChainWithBroadcastsOfSymbolicDims) {
+  auto g = Parse(R"(graph g(%x: f32[n,5,m], %y: f32[5,1]) -> (%b) {
+    %a = Add(%x, %y)
+    %b = Relu(%a)
+  })");
+  GraphRun run = RunWhole(*g, {{"n", 3}, {"m", 7}});
+  ValueId x = g->inputs[0], y = g->inputs[1], b = g->outputs[0];
+  for (const auto& i : run.Indices(b))
+    EXPECT_EQ(run.F32(b, i), std::max(0.0f, run.F32(x, i) + run.F32(y, {i[1], 0})));
+}
+
+TEST(Lower, LargePointwiseIsCutIntoChunksOfAFlatSpace) {
+  auto g = Parse("graph g(%x: f32[100,1003], %y: f32[100,1003]) -> (%a) { %a = Mul(%x, %y) }");
+  Lowered lowered = LowerRegion(*g, Whole(*g), TestSoc(), Policy{});
+  ASSERT_EQ(lowered.kernels.size(), 1u);
+  std::string text = tile::ToString(lowered.kernels[0].kernel);
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("floordiv"))) << text;
+  EXPECT_GT(lowered.kernels[0].grid.value(), 2) << text;
+  GraphRun run = RunWhole(*g);
+  ValueId x = g->inputs[0], y = g->inputs[1], a = g->outputs[0];
+  for (const auto& i : run.Indices(a)) ASSERT_EQ(run.F32(a, i), run.F32(x, i) * run.F32(y, i));
+}
+
+TEST(Lower, SeveralOutputsOfOneRegion) {
+  auto g = Parse(R"(graph g(%x: f32[4,6]) -> (%a, %c) {
+    %a = Relu(%x)
+    %b = Mul(%a, %x)
+    %c = Add(%b, %a)
+  })");
+  GraphRun run = RunWhole(*g);
+  ValueId x = g->inputs[0];
+  for (const auto& i : run.Indices(x)) {
+    float v = run.F32(x, i), r = std::max(v, 0.0f);
+    EXPECT_EQ(run.F32(g->outputs[0], i), r);
+    EXPECT_EQ(run.F32(g->outputs[1], i), r * v + r);
+  }
+}
+
+TEST(Lower, IntermediateHalfFloatsAreRounded) {
+  auto g = Parse(R"(graph g(%x: f32[8]) -> (%c) {
+    %a = Cast(%x) {to=10}
+    %b = Add(%a, %a)
+    %c = Cast(%b) {to=1}
+  })");
+  GraphRun run(*g);
+  ValueId x = g->inputs[0];
+  for (int64_t i = 0; i < 8; ++i) run.F32(x, {i}) = 1.0f + static_cast<float>(i) * 0.0001f;
+  run.Run(Whole(*g), TestSoc(), Policy{});
+  for (int64_t i = 0; i < 8; ++i) {
+    float v = 1.0f + static_cast<float>(i) * 0.0001f;
+    float rounded = std::nearbyint(v * 1024) / 1024;  // the 11 bits of f16 in [1, 2)
+    EXPECT_EQ(run.F32(g->outputs[0], {i}), 2 * rounded);
+  }
+}
+
+TEST(Lower, BlockedOutputWithPadLanesAndHalo) {
+  auto g = Parse(R"(graph g(%x: f32[2,19,3,4]) -> (%a) {
+    %a: f32[2,19,3,4]{nc1hwc0:16} halo[2:1:2, 3:1:1] = Sigmoid(%x)
+  })");
+  GraphRun run = RunWhole(*g);
+  ValueId x = g->inputs[0], a = g->outputs[0];
+  for (const auto& i : run.Indices(a))
+    ASSERT_NEAR(run.F32(a, i), 1 / (1 + std::exp(-run.F32(x, i))), 1e-6);
+  run.ExpectZeroBorders(a);
+}
+
+TEST(Lower, PoolWithFusedConsumersOverBlockedValues) {
+  auto g = Parse(R"(graph g(%x: f32[1,20,6,6]{nc1hwc0:16}, %s: f32[1,20,1,1]{nc1hwc0:16}) -> (%c) {
+    %a: f32[1,20,3,3] = MaxPool(%x) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}
+    %b: f32[1,20,3,3] = Mul(%a, %s)
+    %c: f32[1,20,3,3]{nc1hwc0:16} halo[3:1:1] = Sigmoid(%b)
+  })");
+  GraphRun run = RunWhole(*g);
+  ValueId x = g->inputs[0], s = g->inputs[1], c = g->outputs[0];
+  for (const auto& i : run.Indices(c)) {
+    float top = -1e30f;
+    for (int64_t h = 2 * i[2] - 1; h < 2 * i[2] + 2; ++h)
+      for (int64_t w = 2 * i[3] - 1; w < 2 * i[3] + 2; ++w)
+        if (h >= 0 && h < 6 && w >= 0 && w < 6) top = std::max(top, run.F32(x, {0, i[1], h, w}));
+    float y = top * run.F32(s, {0, i[1], 0, 0});
+    ASSERT_NEAR(run.F32(c, i), 1 / (1 + std::exp(-y)), 1e-6);
+  }
+  run.ExpectZeroBorders(c);
+}
+
+TEST(Lower, ReductionTakesProducerAndConsumer) {
+  auto g = Parse(R"(graph g(%x: f32[n,33]) -> (%c) {
+    %a = Relu(%x)
+    %b = Softmax(%a)
+    %c = Add(%b, %x)
+  })");
+  GraphRun run = RunWhole(*g, {{"n", 5}});
+  ValueId x = g->inputs[0], c = g->outputs[0];
+  for (int64_t n = 0; n < 5; ++n) {
+    double sum = 0;
+    for (int64_t i = 0; i < 33; ++i) sum += std::exp(std::max(0.0f, run.F32(x, {n, i})));
+    for (int64_t i = 0; i < 33; ++i) {
+      float v = run.F32(x, {n, i});
+      EXPECT_NEAR(run.F32(c, {n, i}), std::exp(std::max(0.0f, v)) / sum + v, 1e-5);
+    }
+  }
+}
+
+TEST(Lower, ConvolutionOfAnyLayout) {
+  const std::string body = R"(%a: f32[1,6,5,5]LAYOUT = Conv(%x, %w) {pads=[1,1,1,1], group=2} })";
+  std::vector<float> first;
+  for (std::string layout : {"", "{nc1hwc0:16}", "{nhwc}", "{nc1hwc0:2}"}) {
+    std::string text = "graph g(%x: f32[1,4,5,5]LAYOUT, %w: f32[6,2,3,3]) -> (%a) {" + body;
+    for (size_t at; (at = text.find("LAYOUT")) != std::string::npos;) text.replace(at, 6, layout);
+    auto g = Parse(text);
+    GraphRun run = RunWhole(*g);
+    std::vector<float> values = run.Values(g->outputs[0]);
+    if (first.empty()) first = values;
+    EXPECT_EQ(values, first) << layout;
+    run.ExpectZeroBorders(g->outputs[0]);
+  }
+}
+
+TEST(Lower, FactsAreStoredWithoutReading) {
+  auto g = Parse("graph g(%x: f32[n,7]) -> (%s) { %s = Shape(%x) }");
+  Region r = Whole(*g);
+  r.inputs.clear();
+  GraphRun run(*g, {{"n", 12}});
+  run.Run(r, TestSoc(), Policy{});
+  const auto* shape = static_cast<const int64_t*>(run.Buffer(g->outputs[0]));
+  EXPECT_EQ(shape[0], 12);
+  EXPECT_EQ(shape[1], 7);
+}
+
+TEST(Lower, ViewsInsideAPointwiseRegion) {
+  auto g = Parse(R"(graph g(%x: f32[3,4], %y: f32[4,3]) -> (%b) {
+    %t = Transpose(%x) {perm=[1,0]}
+    %b = Add(%t, %y)
+  })");
+  GraphRun run = RunWhole(*g);
+  for (const auto& i : run.Indices(g->outputs[0]))
+    EXPECT_EQ(run.F32(g->outputs[0], i),
+              run.F32(g->inputs[0], {i[1], i[0]}) + run.F32(g->inputs[1], i));
+}
+
+}  // namespace
+}  // namespace ge

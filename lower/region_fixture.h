@@ -1,0 +1,104 @@
+// For tests: graphs of text run region by region, with inputs from a formula and poisoned buffers.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lower/interpret_region.h"
+#include "lower/lower.h"
+
+namespace ge {
+
+// Storage of every value of a graph, and values for its symbols.
+struct GraphRun {
+  const Graph& g;
+  std::map<std::string, int64_t> symbols;
+  std::map<ValueId, std::vector<std::byte>> storage;
+
+  GraphRun(const Graph& graph, std::map<std::string, int64_t> sizes = {})
+      : g(graph), symbols(std::move(sizes)) {}
+
+  std::optional<int64_t> Symbol(Expr e) const {
+    auto it = symbols.find(ToString(e));
+    return it == symbols.end() ? std::nullopt : std::optional<int64_t>(it->second);
+  }
+  int64_t Size(Expr e) const {
+    return *Evaluate(e, [&](Expr s) { return Symbol(s); });
+  }
+  View ViewOf(ValueId v) const {
+    return DenseView(g.value(v).type.layout, g.value(v).type.dims, g.value(v).halo);
+  }
+  // Storage filled with NaN (0xFF bytes) on first use; constants keep their bytes.
+  void* Buffer(ValueId v) {
+    if (const Constant* c = g.ConstantOf(v)) return const_cast<std::byte*>(c->bytes.data());
+    auto& bytes = storage[v];
+    if (bytes.empty())
+      bytes.assign(BytesFor(g.value(v).type.dtype, Size(ViewOf(v).Elements())) + 64,
+                   std::byte{0xFF});
+    return bytes.data();
+  }
+  std::vector<std::vector<int64_t>> Indices(ValueId v) const {
+    std::vector<std::vector<int64_t>> all = {{}};
+    for (Expr dim : g.value(v).type.dims) {
+      std::vector<std::vector<int64_t>> next;
+      for (const auto& head : all)
+        for (int64_t i = 0; i < Size(dim); ++i) {
+          next.push_back(head);
+          next.back().push_back(i);
+        }
+      all = std::move(next);
+    }
+    return all;
+  }
+  float& F32(ValueId v, const std::vector<int64_t>& idx) {
+    std::vector<Expr> index(idx.begin(), idx.end());
+    return static_cast<float*>(Buffer(v))[Size(ViewOf(v).Offset(index))];
+  }
+  // A float input with small exact values; halos and pad lanes as a producer leaves them: zero.
+  void FillInput(ValueId v, int seed) {
+    Buffer(v);
+    std::memset(storage[v].data(), 0, storage[v].size() - 64);
+    for (const auto& idx : Indices(v)) {
+      int64_t h = seed;
+      for (int64_t i : idx) h = h * 31 + i;
+      F32(v, idx) = static_cast<float>((h * 7 % 37) - 18) / 4;
+    }
+  }
+  void Run(const Region& region, const SocSpec& soc, const Policy& policy, int parts = 1) {
+    Lowered lowered = LowerRegion(g, region, soc, policy);
+    InterpretLowered(g, lowered,
+                     {[&](ValueId v) { return Buffer(v); }, [&](Expr s) { return Symbol(s); }},
+                     parts);
+  }
+  // Dense values in logical order.
+  std::vector<float> Values(ValueId v) {
+    std::vector<float> out;
+    for (const auto& idx : Indices(v)) out.push_back(F32(v, idx));
+    return out;
+  }
+  // Every element of the storage that is no logical element is zero.
+  void ExpectZeroBorders(ValueId v) {
+    std::vector<char> logical(Size(ViewOf(v).Elements()), 0);
+    for (const auto& idx : Indices(v)) {
+      std::vector<Expr> index(idx.begin(), idx.end());
+      logical[Size(ViewOf(v).Offset(index))] = 1;
+    }
+    const float* data = static_cast<const float*>(Buffer(v));
+    for (size_t i = 0; i < logical.size(); ++i) {
+      if (logical[i]) continue;
+      ASSERT_EQ(data[i], 0) << "border element " << i << " of " << g.value(v).name;
+    }
+    // Nothing was written past the end.
+    for (size_t i = storage[v].size() - 64; i < storage[v].size(); ++i)
+      ASSERT_EQ(storage[v][i], std::byte{0xFF});
+  }
+};
+
+}  // namespace ge
