@@ -3,6 +3,8 @@
 //   to float8 and float4: saturate=1 clamps to the largest number, saturate=0 gives infinity or NaN
 //   to float8e8m0: a power of two, rounded as round_mode says
 // Casts from and to strings become ge.CastString.
+#include "ops/cast.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -34,22 +36,21 @@ Small SmallFloatOf(DType t) {
   }
 }
 
-Val ToSmallFloat(Lowering& l, Val x, DType to, bool saturate) {
+Val ToSmallFloat(Builder& b, Val x, DType to, bool saturate) {
   Small s = SmallFloatOf(to);
-  x = l.b.Cast(x, DType::kF32);
-  Val clamped = Max(Min(x, l.b.F(s.largest)), l.b.F(-s.largest));
+  x = b.Cast(x, DType::kF32);
+  Val clamped = Max(Min(x, b.F(s.largest)), b.F(-s.largest));
   if (saturate || to == DType::kF4E2M1) return clamped;
   // A tie at the limit rounds to the even neighbour: down for 448 (110), up for the others (11,
   // 111).
-  Val size = l.b.Unary(Op::kAbs, x), limit = l.b.F(s.overflow);
+  Val size = b.Unary(Op::kAbs, x), limit = b.F(s.overflow);
   Val over = to == DType::kF8E4M3FN ? Less(limit, size) : LessEqual(limit, size);
-  Val beyond = s.infinity ? x * INFINITY : l.b.F(NAN);
-  return l.b.Select(over, beyond, clamped);
+  Val beyond = s.infinity ? x * INFINITY : b.F(NAN);
+  return b.Select(over, beyond, clamped);
 }
 
 // The power of two next to x: the exponent field of its f32 form, rounded by the mantissa.
-Val ToPowerOfTwo(Lowering& l, Val x, bool saturate, const std::string& mode) {
-  Builder& b = l.b;
+Val ToPowerOfTwo(Builder& b, Val x, bool saturate, std::string_view mode) {
   x = b.Cast(x, DType::kF32);
   auto i = [&](int64_t v) { return b.ConstInt(DType::kI32, v); };
   Val bits = b.BitCast(x, DType::kI32);
@@ -66,16 +67,24 @@ Val ToPowerOfTwo(Lowering& l, Val x, bool saturate, const std::string& mode) {
   return b.Select(NotEqual(x, x), x, finite);
 }
 
+}  // namespace
+
+Val CastTo(Builder& b, Val x, DType to, bool saturate, std::string_view round_mode) {
+  if (to == DType::kF8E8M0) {
+    x = ToPowerOfTwo(b, x, saturate, round_mode);
+  } else if (SmallFloatOf(to).largest > 0) {
+    x = ToSmallFloat(b, x, to, saturate);
+  }
+  return b.Convert(x, to);
+}
+
+namespace {
+
 Val Cast(Lowering& l, int, const Index& idx) {
   Val x = l.Load(0, idx);
   DType to = l.Out(0).dtype;
-  bool saturate = l.Int("saturate", 1) != 0;
-  if (to == DType::kF8E8M0 && l.In(0).dtype != to) {
-    x = ToPowerOfTwo(l, x, saturate, l.Str("round_mode", "up"));
-  } else if (SmallFloatOf(to).largest > 0 && l.In(0).dtype != to) {
-    x = ToSmallFloat(l, x, to, saturate);
-  }
-  return l.b.Convert(x, to);
+  if (l.In(0).dtype == to) return x;
+  return CastTo(l.b, x, to, l.Int("saturate", 1) != 0, l.Str("round_mode", "up"));
 }
 
 // Facts pass between the types that shapes are computed in.

@@ -1,0 +1,159 @@
+// Quantisation. The scale and zero point of x[i] are one number, one per index of `axis`, or one
+// per block of `block_size` along it.
+//   QuantizeLinear     y = saturate(round_to_even(x / scale) + zero)   float types: cast(x / scale
+//   + zero) DequantizeLinear   y = (x - zero) * scale DynamicQuantizeLinear   scale = (max(x,0) -
+//   min(x,0)) / 255, zero = saturate(round(-min / scale))
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "ir/expand.h"
+#include "ops/cast.h"
+#include "ops/shapes.h"
+
+namespace ge {
+namespace {
+
+using tile::Op;
+using tile::Val;
+
+DType TypeAttr(const Node& n, std::string_view name) {
+  return static_cast<DType>(AttrOr<int64_t>(n, name, 0));
+}
+
+// Position in scale and zero point of element idx of x.
+Index ScaleIndex(const Lowering& l, int operand, const Index& idx) {
+  const TensorType &x = l.In(0), &scale = l.In(operand);
+  if (scale.rank() == 0) return {};
+  if (scale.Elements().IsConst(1)) return Index(scale.rank(), 0);
+  int axis = AxisOf(l.Int("axis", 1), x.rank());
+  if (scale.rank() == 1 && x.rank() != 1) return {idx[axis]};
+  Index at = idx;
+  int64_t block = l.Int("block_size", 0);
+  if (block == 0 && scale.dims[axis] == x.dims[axis]) return at;
+  at[axis] = FloorDiv(idx[axis], block ? Expr(block) : CeilDiv(x.dims[axis], scale.dims[axis]));
+  return at;
+}
+
+Status CheckScale(InferContext& ctx) {
+  const TensorType &x = ctx.In(0), &scale = ctx.In(1);
+  if (ctx.Has(2) && ctx.In(2).rank() != scale.rank()) {
+    return ctx.Fault(fmt::format("zero point has shape {}, scale {}; they must be equal",
+                                 ShapeText(ctx.In(2).dims), ShapeText(scale.dims)));
+  }
+  if (scale.rank() == 0 || scale.Elements().IsConst(1)) return {};
+  GE_ASSIGN(int axis, NormaliseAxis(ctx.Int("axis", 1), x.rank()));
+  if (scale.rank() != 1 && scale.rank() != x.rank()) {
+    return ctx.Fault(fmt::format("scale has rank {}, must be 0, 1 or {}", scale.rank(), x.rank()));
+  }
+  if (scale.rank() == 1 && ctx.Int("block_size", 0) == 0) {
+    GE_ASSIGN([[maybe_unused]] Expr same,
+              SameDim(ctx, scale.dims[0], x.dims[axis], "scales of the axis"));
+  }
+  return {};
+}
+
+// --- QuantizeLinear -----------------------------------------------------------------------------
+
+Status InferQuantize(InferContext& ctx) {
+  GE_TRY(CheckScale(ctx));
+  DType to = ctx.Has(2) ? ctx.In(2).dtype : TypeAttr(ctx.node, "output_dtype");
+  if (to == DType::kNone) to = DType::kU8;
+  ctx.Out(0, to, ctx.In(0).dims);
+  return {};
+}
+
+Val Saturated(Lowering& l, Val x, DType to) {
+  int width = BitWidth(to);
+  double high = std::ldexp(1.0, IsSigned(to) ? width - 1 : width) - 1;
+  double low = IsSigned(to) ? -high - 1 : 0;
+  Val y = Min(Max(x, Like(x, low)), Like(x, high));
+  return l.b.Convert(l.b.Cast(y, DType::kI32), to);
+}
+
+Val Quantize(Lowering& l, int, const Index& idx) {
+  DType to = l.Out(0).dtype, precision = TypeAttr(l.node, "precision");
+  if (precision == DType::kNone) precision = l.In(1).dtype;
+  if (!IsFloat(precision)) precision = DType::kF32;
+  DType f = ComputeType(precision);
+  Val x = l.b.Convert(l.Load(0, idx), precision);
+  Val scale = l.b.Convert(l.Load(1, ScaleIndex(l, 1, idx)), precision);
+  Val q = l.b.Narrow(x / scale, precision);
+  if (IsFloat(to)) {
+    if (l.Has(2)) q = q + l.b.Cast(l.Load(2, ScaleIndex(l, 2, idx)), f);
+    return CastTo(l.b, q, to, l.Int("saturate", 1) != 0);
+  }
+  q = l.b.Unary(Op::kRound, q);
+  if (l.Has(2)) q = q + l.b.Cast(l.Load(2, ScaleIndex(l, 2, idx)), f);
+  return Saturated(l, q, to);
+}
+
+const OpDef& kQuantize =
+    Register({.name = "QuantizeLinear",
+              .min_inputs = 2,
+              .max_inputs = 3,
+              .infer = InferQuantize,
+              .element = Quantize,
+              .fusion = Fusion::kPointwise,
+              .flops_per_element = 6,
+              .samples = {"(f32[2,3,4], f32[3], i8[3])", "(f32[2,3], f32[], u8[])"}});
+
+// --- DequantizeLinear ---------------------------------------------------------------------------
+
+Status InferDequantize(InferContext& ctx) {
+  GE_TRY(CheckScale(ctx));
+  DType to = TypeAttr(ctx.node, "output_dtype");
+  ctx.Out(0, to == DType::kNone ? ctx.In(1).dtype : to, ctx.In(0).dims);
+  return {};
+}
+
+Val Dequantize(Lowering& l, int, const Index& idx) {
+  DType f = ComputeType(l.Out(0).dtype);
+  Val x = l.Load(0, idx);
+  if (l.Has(2)) x = x - l.Load(2, ScaleIndex(l, 2, idx));
+  Val scale = l.b.Cast(l.Load(1, ScaleIndex(l, 1, idx)), f);
+  return l.b.Convert(l.b.Cast(x, f) * scale, l.Out(0).dtype);
+}
+
+const OpDef& kDequantize =
+    Register({.name = "DequantizeLinear",
+              .min_inputs = 2,
+              .max_inputs = 3,
+              .infer = InferDequantize,
+              .element = Dequantize,
+              .fusion = Fusion::kPointwise,
+              .flops_per_element = 2,
+              .samples = {"(i8[2,3,4], f32[3], i8[3])", "(u8[2,3], f32[], u8[])"}});
+
+// --- DynamicQuantizeLinear ----------------------------------------------------------------------
+
+Status InferDynamicQuantize(InferContext& ctx) {
+  ctx.Out(0, DType::kU8, ctx.In(0).dims);
+  ctx.Out(1, DType::kF32, {});
+  ctx.Out(2, DType::kU8, {});
+  return {};
+}
+
+bool ExpandDynamicQuantize(Graph& g, NodeId n) {
+  ExpandBuilder e(g, n);
+  ValueId x = e.In(0), zero = e.Scalar(DType::kF32, 0), one = e.Scalar(DType::kF32, 1);
+  Attrs all{{"keepdims", int64_t{0}}};
+  ValueId low = e.Op("Min", {e.Op("ReduceMin", {x}, all), zero});
+  ValueId high = e.Op("Max", {e.Op("ReduceMax", {x}, all), zero});
+  ValueId scale = e.Op("Div", {e.Op("Sub", {high, low}), e.Scalar(DType::kF32, 255)});
+  scale = e.Op("Where", {e.Op("Equal", {scale, zero}), one, scale});  // all zeros
+  ValueId at = e.Op("Round", {e.Op("Div", {e.Op("Sub", {zero, low}), scale})});
+  ValueId point = e.Cast(e.Op("Clip", {at, zero, e.Scalar(DType::kF32, 255)}), DType::kU8);
+  ValueId y = e.Op("QuantizeLinear", {x, scale, point});
+  return e.Done({e.Wants(0) ? y : kNone, e.Wants(1) ? scale : kNone, e.Wants(2) ? point : kNone});
+}
+
+const OpDef& kDynamicQuantize = Register({.name = "DynamicQuantizeLinear",
+                                          .min_outputs = 3,
+                                          .max_outputs = 3,
+                                          .infer = InferDynamicQuantize,
+                                          .expand = ExpandDynamicQuantize,
+                                          .samples = {"(f32[3,4])"}});
+
+}  // namespace
+}  // namespace ge
