@@ -1,0 +1,352 @@
+// Emitted code against the interpreter: every operation on special values, loops with tails,
+// reductions, storage types, gathers; both compilers, AVX2 and AVX-512.
+#include <algorithm>
+#include <limits>
+#include <random>
+
+#include "base/fp_state.h"
+#include "emit/run_code_test.h"
+#include "tile/builder.h"
+#include "tile/fold.h"
+
+namespace ge::emit {
+namespace {
+
+using tile::Builder;
+using tile::Kernel;
+using tile::LoopKind;
+using tile::Op;
+using tile::Val;
+
+struct Case {
+  std::string name;
+  Kernel kernel;
+  std::vector<TestBuffer> buffers;
+  std::vector<int64_t> sizes;
+  double tolerance = 0;     // relative; 0 = bit for bit
+  DType out = DType::kF32;  // of the last buffer
+};
+
+template <class T>
+void ExpectClose(const std::vector<T>& want, const std::vector<T>& got, double tolerance,
+                 const std::string& name) {
+  ASSERT_EQ(want.size(), got.size());
+  int shown = 0;
+  for (size_t i = 0; i < want.size() && shown < 5; ++i) {
+    double w = static_cast<double>(want[i]), g = static_cast<double>(got[i]);
+    bool same = std::memcmp(&want[i], &got[i], sizeof(T)) == 0 || (w != w && g != g) || w == g;
+    if (w == 0 && g == 0 && std::signbit(w) != std::signbit(g)) same = tolerance > 0;
+    if (same || (std::isfinite(w) && std::fabs(w - g) <= tolerance * (std::fabs(w) + 1e-30)))
+      continue;
+    ++shown;
+    ADD_FAILURE() << name << " element " << i << ": want " << w << " got " << g;
+  }
+}
+
+void Compare(const Case& c, const TestBuffer& want, const TestBuffer& got,
+             const std::string& name) {
+  switch (c.out) {
+    case DType::kF32: return ExpectClose(want.As<float>(), got.As<float>(), c.tolerance, name);
+    case DType::kF64: return ExpectClose(want.As<double>(), got.As<double>(), c.tolerance, name);
+    case DType::kI32: return ExpectClose(want.As<int32_t>(), got.As<int32_t>(), 0, name);
+    case DType::kI64: return ExpectClose(want.As<int64_t>(), got.As<int64_t>(), 0, name);
+    default: return ExpectClose(want.As<uint8_t>(), got.As<uint8_t>(), 0, name);
+  }
+}
+
+void RunCases(std::vector<Case>& cases) {
+  FpState state;
+  std::vector<const Kernel*> kernels;
+  std::vector<std::vector<TestBuffer>> wanted;
+  for (Case& c : cases) {
+    Status verified = Verify(c.kernel);
+    ASSERT_TRUE(verified.ok()) << c.name << ": " << verified.message();
+    CollectSizeSymbols(c.kernel);
+    kernels.push_back(&c.kernel);
+    tile::Interpreter interpreter(c.kernel);
+    wanted.push_back(CallKernel(tile::GeInterpretKernel, c.buffers, c.sizes,
+                                interpreter.Grid(c.sizes.data()), 0, &interpreter));
+  }
+  for (const Target& target : TestTargets()) {
+    CodeObject code = MustCompile(kernels, target);
+    LoadedCode loaded(code.bytes);
+    for (size_t i = 0; i < cases.size(); ++i) {
+      const Case& c = cases[i];
+      tile::Interpreter interpreter(c.kernel);
+      int64_t scratch = 1 << 20;
+      auto got = CallKernel(loaded.kernel(code.index[i]), c.buffers, c.sizes,
+                            interpreter.Grid(c.sizes.data()), scratch, nullptr, 3);
+      Compare(c, wanted[i].back(), got.back(), c.name + " " + target.soc + " " + target.compiler);
+    }
+  }
+}
+
+const float kInf = std::numeric_limits<float>::infinity();
+const float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<float> SpecialFloats() {
+  return {0.0f,           -0.0f, 1.0f,     -1.0f,  0.5f,           -0.5f, 1.5f,    -1.5f,
+          2.5f,           3.0f,  -2.0f,    1e-10f, -1e-10f,        1e10f, -1e10f,  1e30f,
+          kInf,           -kInf, kNan,     88.0f,  -88.0f,         89.5f, -104.0f, 0.9f,
+          -0.3f,          7.25f, 100.75f,  3e9f,   -3e9f,          1e19f, -1e19f,  2147483648.0f,
+          -2147483648.0f, 0.25f, 40000.0f, 12.0f,  1.17549435e-38f};
+}
+std::vector<double> SpecialDoubles() {
+  std::vector<double> v;
+  for (float f : SpecialFloats()) v.push_back(f);
+  v.insert(v.end(), {1e300, -1e300, 1e-300, 9223372036854775808.0});
+  return v;
+}
+template <class T>
+std::vector<T> SpecialInts() {
+  std::vector<T> v = {0, 1, 2, 3, 5, 7, 12, 31, 32, 63, 64, 65, 100, 1000, 123456789};
+  v.push_back(std::numeric_limits<T>::max());
+  v.push_back(std::numeric_limits<T>::min());
+  if (std::is_signed_v<T>)
+    v.insert(v.end(), {static_cast<T>(-1), static_cast<T>(-2), static_cast<T>(-7)});
+  return v;
+}
+
+TestBuffer Specials(DType t) {
+  switch (t) {
+    case DType::kF32: return TestBuffer::Of(SpecialFloats());
+    case DType::kF64: return TestBuffer::Of(SpecialDoubles());
+    case DType::kI32: return TestBuffer::Of(SpecialInts<int32_t>());
+    case DType::kI64: return TestBuffer::Of(SpecialInts<int64_t>());
+    case DType::kU64: return TestBuffer::Of(SpecialInts<uint64_t>());
+    default: return TestBuffer::Of(std::vector<uint8_t>{0, 1, 1, 0, 2, 255, 0});
+  }
+}
+
+bool IsApproximate(Op op) {
+  return (op >= Op::kExp && op <= Op::kErf) || op == Op::kLgamma || op == Op::kExpm1 ||
+         op == Op::kLog1p || op == Op::kPow || op == Op::kAtan2;
+}
+
+const DType kTypes[] = {DType::kF32, DType::kF64, DType::kI32,
+                        DType::kI64, DType::kU64, DType::kBool};
+
+TEST(Emit, UnaryOpsOnSpecialValues) {
+  ExprArena arena;
+  std::vector<Case> cases;
+  for (int op = static_cast<int>(Op::kNeg); op <= static_cast<int>(Op::kLog1p); ++op) {
+    for (DType t : kTypes) {
+      if (!tile::HasOp(static_cast<Op>(op), t)) continue;
+      Case c;
+      c.name = "unary " + std::to_string(op) + " " + std::string(Name(t));
+      TestBuffer in = Specials(t);
+      const int64_t n = static_cast<int64_t>(in.size * 8 / static_cast<size_t>(BitWidth(t)));
+      c.out = tile::ResultType(static_cast<Op>(op), t);
+      c.tolerance = IsApproximate(static_cast<Op>(op)) ? 3e-7 : 0;
+      Builder b(c.kernel, arena);
+      int x = b.Arg("x", t, n, false), y = b.Arg("y", c.out, n, true);
+      b.For("i", n, LoopKind::kVector,
+            [&](Expr i) { b.Store(y, i, b.Unary(static_cast<Op>(op), b.Load(x, i))); });
+      c.buffers = {in,
+                   TestBuffer::Of(std::vector<uint8_t>(static_cast<size_t>(BytesFor(c.out, n))))};
+      cases.push_back(std::move(c));
+    }
+  }
+  ASSERT_GT(cases.size(), 40u);
+  RunCases(cases);
+}
+
+TEST(Emit, BinaryOpsOnSpecialValues) {
+  ExprArena arena;
+  std::vector<Case> cases;
+  for (int op = static_cast<int>(Op::kAdd); op <= static_cast<int>(Op::kNe); ++op) {
+    for (DType t : kTypes) {
+      if (!tile::HasOp(static_cast<Op>(op), t)) continue;
+      Case c;
+      c.name = "binary " + std::to_string(op) + " " + std::string(Name(t));
+      TestBuffer in = Specials(t);
+      const int64_t n = static_cast<int64_t>(in.size * 8 / static_cast<size_t>(BitWidth(t)));
+      c.out = tile::ResultType(static_cast<Op>(op), t);
+      c.tolerance = IsApproximate(static_cast<Op>(op)) ? 3e-7 : 0;
+      Builder b(c.kernel, arena);
+      int x = b.Arg("x", t, n, false), z = b.Arg("z", t, n, false),
+          y = b.Arg("y", c.out, n * n, true);
+      b.For("j", n, LoopKind::kParallel, [&](Expr j) {
+        b.For("i", n, LoopKind::kVector, [&](Expr i) {
+          b.Store(y, j * n + i, b.Binary(static_cast<Op>(op), b.Load(x, j), b.Load(z, i)));
+        });
+      });
+      c.buffers = {
+          in, in,
+          TestBuffer::Of(std::vector<uint8_t>(static_cast<size_t>(BytesFor(c.out, n * n))))};
+      cases.push_back(std::move(c));
+    }
+  }
+  ASSERT_GT(cases.size(), 60u);
+  RunCases(cases);
+}
+
+TEST(Emit, Casts) {
+  ExprArena arena;
+  std::vector<Case> cases;
+  for (DType from : kTypes) {
+    for (DType to : kTypes) {
+      Case c;
+      c.name = "cast " + std::string(Name(from)) + " " + std::string(Name(to));
+      TestBuffer in = Specials(from);
+      const int64_t n = static_cast<int64_t>(in.size * 8 / static_cast<size_t>(BitWidth(from)));
+      c.out = to;
+      Builder b(c.kernel, arena);
+      int x = b.Arg("x", from, n, false), y = b.Arg("y", to, n, true);
+      b.For("i", n, LoopKind::kVector, [&](Expr i) { b.Store(y, i, b.Cast(b.Load(x, i), to)); });
+      c.buffers = {in, TestBuffer::Of(std::vector<uint8_t>(static_cast<size_t>(BytesFor(to, n))))};
+      cases.push_back(std::move(c));
+    }
+  }
+  RunCases(cases);
+}
+
+// Every storage type: each code of up to 16 bits is decoded, and floats are encoded.
+TEST(Emit, StorageTypes) {
+  ExprArena arena;
+  std::vector<Case> cases;
+  std::mt19937 random(7);
+  std::vector<float> floats = SpecialFloats();
+  for (int i = 0; i < 2000; ++i) {
+    uint32_t bits = static_cast<uint32_t>(random());
+    if (i % 2) bits = (bits & 0x807fffff) | ((110 + bits % 30) << 23);
+    float f;
+    std::memcpy(&f, &bits, 4);
+    if (std::fabs(f) < 1.2e-38f) f = 0;
+    floats.push_back(f);
+  }
+  for (DType t :
+       {DType::kU8, DType::kI8, DType::kU16, DType::kI16, DType::kF16, DType::kBF16, DType::kU32,
+        DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ, DType::kF8E8M0,
+        DType::kF4E2M1, DType::kI4, DType::kU4, DType::kI2, DType::kU2}) {
+    const int64_t codes = int64_t{1} << std::min(BitWidth(t), 16);
+    std::vector<uint8_t> raw(static_cast<size_t>(BytesFor(t, codes)));
+    for (size_t i = 0; i < raw.size(); ++i) {
+      raw[i] = static_cast<uint8_t>(BitWidth(t) == 16  ? (i % 2 ? i / 2 >> 8 : i / 2)
+                                    : BitWidth(t) == 8 ? i
+                                                       : random());
+    }
+    Case c;
+    c.name = "decode " + std::string(Name(t));
+    c.out = ComputeType(t);
+    Builder b(c.kernel, arena);
+    int x = b.Arg("x", t, codes, false), y = b.Arg("y", c.out, codes, true);
+    b.For("i", codes, LoopKind::kVector, [&](Expr i) { b.Store(y, i, b.Load(x, i)); });
+    c.buffers = {TestBuffer::Of(raw),
+                 TestBuffer::Of(std::vector<uint8_t>(static_cast<size_t>(BytesFor(c.out, codes))))};
+    cases.push_back(std::move(c));
+    Case e;
+    e.name = "encode " + std::string(Name(t));
+    e.out = DType::kU8;
+    const int64_t n = static_cast<int64_t>(floats.size());
+    Builder be(e.kernel, arena);
+    int fx = be.Arg("x", DType::kF32, n, false), fy = be.Arg("y", t, n, true);
+    be.For("i", n, LoopKind::kVector,
+           [&](Expr i) { be.Store(fy, i, be.Convert(be.Load(fx, i), t)); });
+    e.buffers = {TestBuffer::Of(floats),
+                 TestBuffer::Of(std::vector<uint8_t>(static_cast<size_t>(BytesFor(t, n))))};
+    cases.push_back(std::move(e));
+  }
+  RunCases(cases);
+}
+
+std::vector<float> Randoms(int64_t n, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> d(-2, 2);
+  std::vector<float> v(static_cast<size_t>(n));
+  for (float& f : v) f = d(random);
+  return v;
+}
+
+// Loops of every length around the vector width; strided, reversed, constant and table-driven
+// loads.
+TEST(Emit, LoopsWithTails) {
+  ExprArena arena;
+  std::vector<Case> cases;
+  for (int64_t n : {1, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 100}) {
+    for (bool symbolic : {false, true}) {
+      Case c;
+      c.name = "loop " + std::to_string(n) + (symbolic ? " symbolic" : "");
+      Expr e = symbolic ? arena.Symbol("len") : Expr(n);
+      if (symbolic) c.sizes = {n};
+      Builder b(c.kernel, arena);
+      int x = b.Arg("x", DType::kF32, e * 2, false), idx = b.Arg("idx", DType::kI64, e, false);
+      int y = b.Arg("y", DType::kF32, e * 3, true);
+      b.For("i", e, LoopKind::kVector, [&](Expr i) {
+        Expr at = b.LetIndex(b.Load(idx, i), 0, 1000, e);
+        Val strided = b.Load(x, i * 2), reversed = b.Load(x, e - i - 1), gathered = b.Load(x, at);
+        Val half = b.Load(x, FloorDiv(i, 2)) + b.Cast(b.Index(i * 3), DType::kF32);
+        b.Store(y, i, strided * reversed + gathered);
+        b.Store(y, e + i * 2, half * b.Load(x, 0));
+      });
+      std::vector<int64_t> table;
+      for (int64_t i = 0; i < n; ++i) table.push_back((i * 7) % n);
+      c.buffers = {TestBuffer::Of(Randoms(n * 2, 1)), TestBuffer::Of(table),
+                   TestBuffer::Of(std::vector<float>(static_cast<size_t>(3 * n)))};
+      cases.push_back(std::move(c));
+    }
+  }
+  RunCases(cases);
+}
+
+TEST(Emit, Reductions) {
+  ExprArena arena;
+  std::vector<Case> cases;
+  for (int64_t n : {1, 5, 16, 17, 64, 100, 131}) {
+    for (tile::ReduceOp op : {tile::ReduceOp::kSum, tile::ReduceOp::kProd, tile::ReduceOp::kMin,
+                              tile::ReduceOp::kMax}) {
+      Case c;
+      c.name = "reduce " + std::to_string(n) + " op " + std::to_string(static_cast<int>(op));
+      c.tolerance = 2e-4;
+      Builder b(c.kernel, arena);
+      int x = b.Arg("x", DType::kF32, n * n, false), y = b.Arg("y", DType::kF32, 3 * n, true);
+      b.For("j", n, LoopKind::kParallel, [&](Expr j) {  // rows: lanes inside the reduction
+        Val s = b.Reduce(op, {n}, [&](const std::vector<Expr>& i) {
+          return b.Load(x, j * n + i[0]) * b.F(1.25);
+        });
+        Val t = b.Reduce(op, {n}, [&](const std::vector<Expr>& i) {
+          return b.Unary(Op::kTanh, b.Load(x, j * n + i[0]));
+        });
+        b.Store(y, j, s);
+        b.Store(y, n + j, t);
+        // Columns through a vector loop.
+        b.For("v", 1, LoopKind::kVector, [&](Expr v) {
+          Val u = b.Reduce(op, {n},
+                           [&](const std::vector<Expr>& i) { return b.Load(x, i[0] * n + j + v); });
+          b.Store(y, 2 * n + j + v, u);
+        });
+      });
+      c.buffers = {TestBuffer::Of(Randoms(n * n, 3)),
+                   TestBuffer::Of(std::vector<float>(static_cast<size_t>(3 * n)))};
+      cases.push_back(std::move(c));
+    }
+  }
+  RunCases(cases);
+}
+
+// Control flow that differs by lane is printed element by element; locals live on the stack or in
+// scratch.
+TEST(Emit, ScalarFallbackAndLocals) {
+  ExprArena arena;
+  std::vector<Case> cases;
+  for (int64_t n : {5, 40, 3000}) {
+    Case c;
+    c.name = "locals " + std::to_string(n);
+    Builder b(c.kernel, arena);
+    int x = b.Arg("x", DType::kF32, n, false), y = b.Arg("y", DType::kF32, n, true);
+    int local = b.Alloc("local", DType::kF32, n);
+    b.For("i", n, LoopKind::kVector, [&](Expr i) { b.Store(local, i, b.Load(x, i) * b.F(2)); });
+    b.For("i", n, LoopKind::kVector, [&](Expr i) {
+      b.If(
+          b.Binary(Op::kLt, b.Load(x, i), b.F(0)), [&] { b.Store(y, i, b.Load(local, i)); },
+          [&] { b.Store(y, i, b.Load(local, n - 1 - i)); });
+    });
+    c.buffers = {TestBuffer::Of(Randoms(n, 5)),
+                 TestBuffer::Of(std::vector<float>(static_cast<size_t>(n)))};
+    cases.push_back(std::move(c));
+  }
+  RunCases(cases);
+}
+
+}  // namespace
+}  // namespace ge::emit
