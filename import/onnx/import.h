@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,16 @@
 namespace ge::onnx {
 
 struct ImportOptions {
-  // By input name; a dim is a number, or "" to keep the model's own.
-  // A dynamic dim stays symbolic if not given.
+  // By input name; a dim is a number, a range "1~64" of a symbol, or "" or "-1" to keep the model's
+  // own. A dynamic dim stays symbolic if not given; dims of one name in the model get one value.
   std::map<std::string, std::vector<std::string>> input_shapes;
-  int max_depth = 256;             // of subgraphs and function calls
+  // An initialiser that is also a graph input is a constant, unless it is named here or above: then
+  // it is an input and its default value is not used.
+  std::set<std::string> keep_overridable;
+  int max_depth = 256;  // of subgraphs and function calls
 };
-// `path` is mapped, not read. External data must lie in the model's folder. Errors list every fault of
-// one kind (e.g. all unsupported operators with their node names).
+// `path` is mapped, not read. External data must lie in the model's folder. Errors list every fault
+// of one kind (e.g. all unsupported operators with their node names).
 Result<std::unique_ptr<Graph>> Import(const std::string& path, const ImportOptions& options = {});
 
 }  // namespace ge::onnx

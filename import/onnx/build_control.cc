@@ -1,0 +1,274 @@
+// Calls of model functions, If, Loop and Scan. Captured values stand at the end of a node's inputs;
+// the attribute `captures` counts them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "import/onnx/build.h"
+#include "ir/opdef.h"
+
+namespace ge::onnx {
+
+namespace {
+
+constexpr int kMaxRounds = 6;      // of typing a loop body
+constexpr int kMaxLoopDepth = 10;  // each level infers its body more than once
+
+const AttrProto* FindGraph(const auto& attrs, std::string_view name) {
+  for (const auto& a : attrs)
+    if (a.name == name && a.proto->graph) return a.proto;
+  return nullptr;
+}
+
+// Inlined bodies give the call's outputs new producers: keep the names that the outside knows.
+void NameOutputs(Graph& g, const std::vector<ValueId>& outputs,
+                 const std::vector<std::string>& names, ValueId first_new) {
+  for (size_t o = 0; o < outputs.size() && o < names.size(); ++o)
+    if (outputs[o] >= first_new && !names[o].empty()) g.value(outputs[o]).name = names[o];
+}
+
+Value Scalar(DType dtype) {
+  Value v;
+  v.type.dtype = dtype;
+  return v;
+}
+
+bool SameFormals(const Graph& body, const std::vector<Value>& formals) {
+  for (size_t i = 0; i < formals.size(); ++i) {
+    const Value& v = body.value(body.inputs[i]);
+    if (v.kind != formals[i].kind || !(v.type == formals[i].type)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::vector<ValueId>> GraphBuilder::Call(const FunctionProto& f, const NodeProto& node,
+                                                Scope& scope, const Frame& frame) {
+  if (node.inputs.size() > f.inputs.size())
+    return Invalid(fmt::format("{} inputs given, function '{}' has {}", node.inputs.size(), f.name,
+                               f.inputs.size()));
+  if (node.outputs.size() > f.outputs.size())
+    return Invalid(fmt::format("{} outputs wanted, function '{}' has {}", node.outputs.size(),
+                               f.name, f.outputs.size()));
+  Frame inner_frame;
+  GE_ASSIGN(inner_frame.opsets, ReadOpsets(f.opsets));
+  inner_frame.prefix = NodeName(node, frame) + "/";
+  inner_frame.caller = &frame;
+  for (const AttrProto& a : f.default_attrs) inner_frame.attrs[a.name] = &a;
+  for (const Attribute& a : Attributes(node, frame)) {
+    if (a.proto->graph) return Unsupported("graphs as attributes of functions are not supported");
+    inner_frame.attrs[a.name] = a.proto;
+  }
+  GE_ASSIGN(const std::vector<ValueId> operands, Operands(node, scope));
+  Scope inner;
+  inner.graph = scope.graph;
+  for (size_t i = 0; i < f.inputs.size(); ++i)
+    inner.names[f.inputs[i]] = i < operands.size() ? operands[i] : kNone;
+  const ValueId first_new = static_cast<ValueId>(scope.graph->values.size());
+  const std::string where = fmt::format("function '{}'", f.name);
+  GE_TRY(Nodes(f.nodes, inner, inner_frame).In(where));
+  std::vector<ValueId> outputs;
+  std::vector<std::string> names;
+  for (size_t o = 0; o < node.outputs.size(); ++o) {
+    outputs.push_back(kNone);
+    names.push_back(node.outputs[o].empty() ? "" : frame.prefix + std::string(node.outputs[o]));
+    if (node.outputs[o].empty()) continue;
+    GE_ASSIGN(outputs.back(), Output(f.outputs[o], inner));
+  }
+  NameOutputs(*scope.graph, outputs, names, first_new);
+  return outputs;
+}
+
+Result<std::unique_ptr<Graph>> GraphBuilder::Subgraph(const GraphProto& proto,
+                                                      const std::vector<Value>& formals,
+                                                      Scope& inner, Scope& scope,
+                                                      const Frame& frame) {
+  if (proto.inputs.size() != formals.size())
+    return Invalid(fmt::format("subgraph '{}' has {} inputs, {} are fed", proto.name,
+                               proto.inputs.size(), formals.size()));
+  auto g = std::make_unique<Graph>();
+  g->name = proto.name;
+  g->model = scope.graph->model;
+  inner.graph = g.get();
+  inner.parent = &scope;
+  for (size_t i = 0; i < formals.size(); ++i) {
+    const ValueId v =
+        g->AddInput(frame.prefix + std::string(proto.inputs[i].name), formals[i].type);
+    g->value(v).kind = formals[i].kind;
+    if (!inner.names.emplace(proto.inputs[i].name, v).second)
+      return Invalid(fmt::format("input '{}' of subgraph '{}' is given twice", proto.inputs[i].name,
+                                 proto.name));
+  }
+  GE_TRY(Body(proto, inner, frame).In(fmt::format("subgraph '{}'", proto.name)));
+  for (const ValueInfoProto& o : proto.outputs) {
+    GE_ASSIGN(const ValueId v, Output(o.name, inner));
+    g->outputs.push_back(v);
+  }
+  return g;
+}
+
+Result<std::vector<ValueId>> GraphBuilder::IfNode(NodeDraft draft,
+                                                  const std::vector<Attribute>& attrs, Scope& scope,
+                                                  const Frame& frame) {
+  const AttrProto* branches[] = {FindGraph(attrs, "then_branch"), FindGraph(attrs, "else_branch")};
+  if (!branches[0] || !branches[1]) return Invalid("If needs a then_branch and an else_branch");
+  if (draft.inputs.size() != 1 || draft.inputs[0] == kNone)
+    return Invalid("If needs one condition");
+  for (const AttrProto* b : branches)
+    if (b->graph->outputs.size() < draft.outputs.size())
+      return Invalid(fmt::format("{} outputs wanted, {} has {}", draft.outputs.size(), b->name,
+                                 b->graph->outputs.size()));
+  const auto& known = scope.graph->value(draft.inputs[0]).elems;
+  if (known && known->size() == 1 && (*known)[0].IsConst()) {
+    const AttrProto& taken = *branches[(*known)[0].value() ? 0 : 1];
+    if (!taken.graph->inputs.empty()) return Invalid("a branch of If has no inputs");
+    Scope inner;
+    inner.graph = scope.graph;
+    inner.parent = &scope;
+    const ValueId first_new = static_cast<ValueId>(scope.graph->values.size());
+    GE_TRY(Body(*taken.graph, inner, frame).In(std::string(taken.name)));
+    std::vector<ValueId> outputs;
+    for (size_t o = 0; o < draft.outputs.size(); ++o) {
+      GE_ASSIGN(const ValueId v, Output(taken.graph->outputs[o].name, inner));
+      outputs.push_back(v);
+    }
+    NameOutputs(*scope.graph, outputs, draft.outputs, first_new);
+    return outputs;
+  }
+
+  Scope inner[2];
+  std::vector<ValueId> captured;
+  for (int k = 0; k < 2; ++k) {
+    Result<std::unique_ptr<Graph>> g = Subgraph(*branches[k]->graph, {}, inner[k], scope, frame);
+    if (!g.ok()) return std::move(g).In(std::string(branches[k]->name)).status();
+    draft.subgraphs.push_back(std::move(g).value());
+    for (const auto& [outer, here] : inner[k].captures)
+      if (std::find(captured.begin(), captured.end(), outer) == captured.end())
+        captured.push_back(outer);
+  }
+  // Both branches take all captures, in one order.
+  for (int k = 0; k < 2; ++k) {
+    Graph& g = *draft.subgraphs[k];
+    g.inputs.clear();
+    for (ValueId outer : captured) {
+      const auto it = std::find_if(inner[k].captures.begin(), inner[k].captures.end(),
+                                   [&](const auto& c) { return c.first == outer; });
+      if (it != inner[k].captures.end()) {
+        g.inputs.push_back(it->second);
+        continue;
+      }
+      const Value& from = scope.graph->value(outer);
+      const ValueId v = g.AddInput(from.name, from.type);
+      g.value(v).kind = from.kind;
+      g.value(v).elems = from.elems;
+    }
+  }
+  draft.inputs.insert(draft.inputs.end(), captured.begin(), captured.end());
+  draft.attrs["captures"] = static_cast<int64_t>(captured.size());
+  return Emitter(*scope.graph).Emit(std::move(draft));
+}
+
+namespace {
+
+// What the body of Scan sees of a scanned input: one slice.
+Result<Value> SliceOf(const Value& v, int64_t axis) {
+  const int64_t rank = v.type.rank();
+  if (axis < -rank || axis >= rank)
+    return Invalid(fmt::format("scan axis {} given for {}", axis, ToString(v.type)));
+  Value slice;
+  slice.type = v.type;
+  slice.type.dims.erase(slice.type.dims.begin() + (axis < 0 ? axis + rank : axis));
+  return slice;
+}
+
+// Types of the body's inputs, before inference generalises carried dims.
+Result<std::vector<Value>> Formals(const Graph& g, const NodeDraft& d) {
+  std::vector<Value> formals;
+  size_t first_slice = d.inputs.size(), i = 0;
+  std::vector<int64_t> axes;
+  if (d.op == "Loop") {
+    if (d.inputs.size() < 2)
+      return Invalid("Loop needs a trip count and a condition, each may be absent");
+    formals = {Scalar(DType::kI64), Scalar(DType::kBool)};
+    i = 2;
+  } else {
+    const auto count = d.attrs.find("num_scan_inputs");
+    const int64_t* scanned =
+        count == d.attrs.end() ? nullptr : std::get_if<int64_t>(&count->second);
+    if (!scanned || *scanned < 1 || *scanned > static_cast<int64_t>(d.inputs.size()))
+      return Invalid("Scan needs num_scan_inputs between 1 and its number of inputs");
+    first_slice -= static_cast<size_t>(*scanned);
+    if (auto it = d.attrs.find("scan_input_axes"); it != d.attrs.end())
+      if (const auto* list = std::get_if<std::vector<int64_t>>(&it->second)) axes = *list;
+  }
+  for (; i < d.inputs.size(); ++i) {
+    if (d.inputs[i] == kNone) return Invalid(fmt::format("input {} is absent", i));
+    const Value& v = g.value(d.inputs[i]);
+    if (i >= first_slice) {
+      const size_t k = i - first_slice;
+      GE_ASSIGN(Value slice, SliceOf(v, k < axes.size() ? axes[k] : 0));
+      formals.push_back(std::move(slice));
+    } else {
+      Value carried;
+      carried.kind = v.kind;
+      carried.type = v.type;
+      formals.push_back(std::move(carried));
+    }
+  }
+  return formals;
+}
+
+}  // namespace
+
+// The body is built for the types of the first iteration; inference of the node then says which
+// carried dims vary, and the body is built again for those, because expansions follow the types.
+Result<std::vector<ValueId>> GraphBuilder::LoopNode(NodeDraft draft,
+                                                    const std::vector<Attribute>& attrs,
+                                                    Scope& scope, const Frame& frame) {
+  const AttrProto* body = FindGraph(attrs, "body");
+  if (!body) return Invalid("a loop needs a body");
+  if (++loop_depth_ > kMaxLoopDepth)
+    return Error(Code::kResourceExhausted,
+                 fmt::format("loops nested deeper than {}", kMaxLoopDepth));
+  Graph& g = *scope.graph;
+  GE_ASSIGN(std::vector<Value> formals, Formals(g, draft));
+  const std::vector<ValueId> operands = draft.inputs;
+  const size_t wanted = draft.outputs.size(), checks = g.model->checks.size();
+  Emitter emitter(g);
+  NodeId id = kNone;
+  for (int round = 0;; ++round) {
+    g.model->checks.resize(checks);
+    Scope inner;
+    GE_ASSIGN(auto built, Subgraph(*body->graph, formals, inner, scope, frame));
+    std::vector<ValueId> inputs = operands;
+    for (const auto& [outer, here] : inner.captures) inputs.push_back(outer);
+    const int64_t captures = static_cast<int64_t>(inner.captures.size());
+    if (id == kNone) {
+      draft.inputs = std::move(inputs);
+      draft.attrs["captures"] = captures;
+      draft.subgraphs.push_back(std::move(built));
+      GE_ASSIGN(id, emitter.Add(std::move(draft)));
+    } else {
+      Node& n = g.node(id);
+      n.inputs = std::move(inputs);
+      n.attrs["captures"] = captures;
+      n.subgraphs[0] = std::move(built);
+      GE_TRY(Infer(g, n));
+    }
+    const Graph& now = *g.node(id).subgraphs[0];
+    if (SameFormals(now, formals)) break;
+    if (round == kMaxRounds) return Unsupported("types of the carried values do not settle");
+    for (size_t i = 0; i < formals.size(); ++i) {
+      formals[i].kind = now.value(now.inputs[i]).kind;
+      formals[i].type = now.value(now.inputs[i]).type;
+    }
+  }
+  --loop_depth_;
+  std::vector<ValueId> outputs = g.node(id).outputs;
+  outputs.resize(wanted, kNone);
+  GE_TRY(emitter.Finish(id));
+  return outputs;
+}
+
+}  // namespace ge::onnx
