@@ -1,0 +1,228 @@
+#include "fuse/fuse.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "fuse/growth.h"
+#include "ir/opdef.h"
+#include "lower/region_fixture.h"
+
+namespace ge {
+namespace {
+
+using testing::ElementsAre;
+
+std::unique_ptr<Graph> Parse(const std::string& text) {
+  auto g = ParseGraph(text);
+  EXPECT_TRUE(g.ok()) << g.status().message();
+  return g.ok() ? std::move(*g) : nullptr;
+}
+
+SocSpec TestSoc() {
+  SocSpec soc;
+  soc.name = "test";
+  soc.vector_bytes = 64;
+  return soc;
+}
+
+Policy Level(int level) {
+  Policy policy;
+  policy.opt_level = level;
+  return policy;
+}
+
+// "conv relu: x w -> r": nodes, inputs and outputs of each region by name.
+std::vector<std::string> Text(const Graph& g, const std::vector<Region>& regions) {
+  std::vector<std::string> lines;
+  for (const Region& r : regions) {
+    std::string line;
+    for (NodeId n : r.nodes) line += g.node(n).op->name + " ";
+    line += ":";
+    for (ValueId v : r.inputs) line += " " + g.value(v).name;
+    line += " ->";
+    for (ValueId v : r.outputs) line += " " + g.value(v).name;
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::vector<std::string> Regions(const std::string& text, int level) {
+  auto g = Parse(text);
+  return Text(*g, FormRegions(*g, TestSoc(), Level(level)).at(g.get()));
+}
+
+TEST(Fuse, AtLevelZeroEachNodeStandsAlone) {
+  EXPECT_THAT(Regions(R"(graph g(%x: f32[4]) -> (%b) { %a = Relu(%x) %b = Exp(%a) })", 0),
+              ElementsAre("Relu : x -> a", "Exp : a -> b"));
+}
+
+TEST(Fuse, PointwiseChainsAndTreesAreOneRegion) {
+  EXPECT_THAT(Regions(R"(graph g(%x: f32[4], %y: f32[4]) -> (%c) {
+    %a = Exp(%x) %b = Exp(%y) %c = Add(%a, %b) })",
+                      1),
+              ElementsAre("Exp Exp Add : x y -> c"));
+}
+
+TEST(Fuse, AnExtraOutputOfTheGraphIsStored) {
+  EXPECT_THAT(Regions(R"(graph g(%x: f32[4]) -> (%a, %b) { %a = Relu(%x) %b = Exp(%a) })", 1),
+              ElementsAre("Relu Exp : x -> a b"));
+}
+
+TEST(Fuse, ConsumersJoinTheLatestLoopNest) {
+  EXPECT_THAT(Regions(R"(graph g(%x: f32[1,4,5,5], %w: f32[4,4,1,1]) -> (%r) {
+    %p = Conv(%x, %w)
+    %q = Conv(%x, %w)
+    %s = Add(%p, %q)
+    %r = Relu(%s) })",
+                      1),
+              ElementsAre("Conv : x w -> p", "Conv Add Relu : x w p -> r"));
+}
+
+TEST(Fuse, NoCycleThroughANodeOutside) {
+  // Add may not join the softmax of a: it would need m, which needs a's region.
+  EXPECT_THAT(Regions(R"(graph g(%x: f32[4,4]) -> (%c) {
+    %a = Softmax(%x)
+    %m = MatMul(%a, %x)
+    %c = Add(%a, %m) })",
+                      1),
+              ElementsAre("Softmax : x -> a", "MatMul Add : a x -> c"));
+}
+
+TEST(Fuse, CheapProducersGoIntoReductionsButNotIntoDots) {
+  EXPECT_THAT(Regions(R"(graph g(%x: f32[4,4]) -> (%d) {
+    %a = Relu(%x)
+    %b = Softmax(%a)
+    %c = Relu(%b)
+    %d = MatMul(%c, %x) })",
+                      1),
+              ElementsAre("Relu Softmax Relu : x -> c", "MatMul : c x -> d"));
+}
+
+TEST(Fuse, AliasesStandAlone) {
+  EXPECT_THAT(Regions(R"(graph g(%x: f32[4,4]) -> (%c) {
+    %a = Relu(%x)
+    %b = Flatten(%a)
+    %c = Relu(%b) })",
+                      1),
+              ElementsAre("Relu : x -> a", "Flatten : a -> b", "Relu : b -> c"));
+}
+
+TEST(Fuse, FactsAreNotComputed) {
+  EXPECT_THAT(Regions(R"(graph g(%x: f32[n,4]) -> (%c) {
+    %s = Shape(%x)
+    %c = Expand(%x, %s) })",
+                      1),
+              ElementsAre("Expand : x -> c"));
+}
+
+TEST(Fuse, LongChainsAreCutInNearLinearTime) {
+  std::string text = "graph g(%v0: f32[8]) -> (%v20000) {\n";
+  for (int i = 0; i < 20000; ++i) text += fmt::format("%v{} = Relu(%v{})\n", i + 1, i);
+  auto g = Parse(text + "}");
+  auto regions = FormRegions(*g, TestSoc(), Level(2)).at(g.get());
+  EXPECT_EQ(regions.size(), (20000u + 63) / 64);
+}
+
+// Every float result of the graph, region by region.
+std::vector<float> RunAll(const Graph& g, const RegionMap& regions,
+                          const std::map<std::string, int64_t>& symbols) {
+  GraphRun run(g, symbols);
+  int seed = 1;
+  for (ValueId v : g.inputs) run.FillInput(v, seed++);
+  for (const Region& r : regions.at(&g)) run.Run(r, TestSoc(), Policy{});
+  std::vector<float> all;
+  for (ValueId v : g.outputs) {
+    auto values = run.Values(v);
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+TEST(Fuse, FusedEqualsUnfused) {
+  for (const char* text : {
+           R"(graph g(%x: f32[2,n,6], %y: f32[n,6], %w: f32[6,6]) -> (%f, %e) {
+             %a = Add(%x, %y)
+             %b = Transpose(%a) {perm=[2,0,1]}
+             %c = Relu(%b)
+             %d = Softmax(%c)
+             %e = MatMul(%a, %w)
+             %g = Transpose(%d) {perm=[1,2,0]}
+             %f = Mul(%e, %g) })",
+           R"(graph g(%x: f32[2,4,n,6], %w: f32[4,4,3,3], %s: f32[4]) -> (%f) {
+             %a = Conv(%x, %w, %s) {pads=[1,1,1,1]}
+             %b = Sigmoid(%a)
+             %c = Mul(%a, %b)
+             %d = GlobalAveragePool(%c)
+             %e = Mul(%c, %d)
+             %f = Add(%e, %x) })",
+           R"(graph g(%x: f32[2,4,6]) -> (%f, %d) {
+             %a, %b = Split(%x) {axis=1, num_outputs=2}
+             %c = Sigmoid(%b)
+             %d = Mul(%a, %c)
+             %e = Concat(%d, %x, %c) {axis=1}
+             %f = Relu(%e) })",
+       }) {
+    auto g = Parse(text);
+    std::map<std::string, int64_t> symbols = {{"n", 5}};
+    auto dull = RunAll(*g, FormRegions(*g, TestSoc(), Level(0)), symbols);
+    auto fused = RunAll(*g, FormRegions(*g, TestSoc(), Level(1)), symbols);
+    EXPECT_EQ(dull, fused) << text;
+    EXPECT_LT(FormRegions(*g, TestSoc(), Level(1)).at(g.get()).size(),
+              FormRegions(*g, TestSoc(), Level(0)).at(g.get()).size());
+  }
+}
+
+// Every sample of every operator that has kernels: legal ones, within bounds.
+TEST(Fuse, EverySampleLowersAndRuns) {
+  for (const OpDef* op : AllOps())
+    if (op->element || op->lower)
+      for (const std::string& sample : op->samples) {
+        std::string text = "graph g(";
+        std::string use;
+        size_t close = sample.rfind(')', sample.find('{'));
+        std::string operands = sample.substr(1, close - 1);
+        int depth = 0, count = 0;
+        std::string current;
+        auto flush = [&] {
+          size_t begin = current.find_first_not_of(' ');
+          if (begin == std::string::npos) return;
+          current = current.substr(begin);
+          if (count) use += ", ";
+          ++count;
+          if (current == "_") {
+            use += "_";
+          } else {
+            if (text.back() != '(') text += ", ";
+            text += fmt::format("%i{}: {}", count, current);
+            use += fmt::format("%i{}", count);
+          }
+          current.clear();
+        };
+        for (char c : operands) {
+          depth += (c == '[' || c == '{') - (c == ']' || c == '}');
+          if (c == ',' && depth == 0)
+            flush();
+          else
+            current += c;
+        }
+        flush();
+        std::string name = op->domain.empty() ? op->name : op->domain + "." + op->name;
+        text += fmt::format(") -> (%o) {{ %o = {}({}){} }}", name, use, sample.substr(close + 1));
+        auto parsed = ParseGraph(text);
+        if (!parsed.ok()) continue;  // other forms are the operator suite's
+        const Graph& g = **parsed;
+        SCOPED_TRACE(text);
+        GraphRun run(g, {{"n", 3}});
+        for (ValueId v : g.inputs) {
+          run.Buffer(v);
+          std::fill(run.storage[v].begin(), run.storage[v].end(), std::byte{0});
+        }
+        const RegionMap regions = FormRegions(g, TestSoc(), Level(1));
+        for (const Region& r : regions.at(&g))
+          if (r.engine == Engine::kVector || r.engine == Engine::kCube)
+            run.Run(r, TestSoc(), Policy{}, 2);
+      }
+}
+
+}  // namespace
+}  // namespace ge
