@@ -59,9 +59,9 @@ void RunCases(std::vector<Case>& cases) {
   std::vector<const Kernel*> kernels;
   std::vector<std::vector<TestBuffer>> wanted;
   for (Case& c : cases) {
+    CollectSizeSymbols(c.kernel);
     Status verified = Verify(c.kernel);
     ASSERT_TRUE(verified.ok()) << c.name << ": " << verified.message();
-    CollectSizeSymbols(c.kernel);
     kernels.push_back(&c.kernel);
     tile::Interpreter interpreter(c.kernel);
     wanted.push_back(CallKernel(tile::GeInterpretKernel, c.buffers, c.sizes,

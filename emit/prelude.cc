@@ -19,8 +19,8 @@ std::string For(char mode, std::string text) {
 std::string Prelude(const SocSpec& soc) {
   std::string text = PreludeTypes(soc) + PreludeOpsOnce() + PreludeMathOnce();
   for (char mode : {'s', 'v'}) {
-    text += For(mode, PreludeStorage());
     text += For(mode, PreludeOps());
+    text += For(mode, PreludeStorage());
     text += For(mode, PreludeMath());
   }
   return text + PreludeStorageOnce();

@@ -36,7 +36,7 @@ FN $u64 $_enc_f64($f64 x) { return $_as_u64(x); }
 FN $bool $_dec_bool($u8 r) { return $_cmp4($_cvt(r, i32) != 0); }
 FN $u8 $_enc_bool($bool m) { return $_cvt(m & 1, u8); }
 FN $f32 $_dec_f16($u16 r) { return $_half(r); }
-FN $u16 $_enc_f16($f32 x) { return $_unhalf(x); }
+FN $u16 $_enc_f16($f32 x) { return $_unhalf($_sel_f32($_cmp4(x != x), $_as_f32($_as_i32(x) & (si32)0xffc00000), x)); }
 FN $f32 $_dec_bf16($u16 r) { return $_as_f32($_cvt(r, u32) << 16); }
 FN $u16 $_enc_bf16($f32 x) {
   $u32 u = $_as_u32(x);

@@ -236,6 +236,9 @@ CValue KernelPrinter::PrintBinary(const ValueNode& n) {
   const std::string x = As(a, t, varying), y = As(b, t, varying);
   const bool wide = t == DType::kF64 || t == DType::kI64 || t == DType::kU64;
   if (const char* compare = Comparison(n.op)) {
+    if (t == DType::kBool && (n.op == Op::kLt || n.op == Op::kLe)) {  // true is -1
+      return Name(n.type, varying, fmt::format("{}_cmp4({} {} {})", m, y, compare, x));
+    }
     return Name(n.type, varying, fmt::format("{}_cmp{}({} {} {})", m, wide ? 8 : 4, x, compare, y));
   }
   if (const char* infix = Infix(n.op, t))
