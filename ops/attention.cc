@@ -1,0 +1,301 @@
+// Attention: Y = softmax(softcap(scale * Q K^T) + mask) V, per head; see Attend for the steps.
+//   Q [B, Hq, S, D], K [B, Hkv, T, D], V [B, Hkv, T, Dv]; or rank 3 with heads inside the last
+//   axis. Query head h reads key/value head h / (Hq / Hkv). past_key and past_value go in front of
+//   K and V.
+// ge.MaskScores: scores plus the mask, -inf where the mask is false, or ends before that key, where
+//   is_causal and key > query + past, or where key >= nonpad_kv_seqlen[b].
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "ir/expand.h"
+#include "ir/opdef.h"
+#include "ops/shapes.h"
+
+namespace ge {
+namespace {
+
+using tile::Val;
+
+enum Operand { kQ, kK, kV, kMask, kPastKey, kPastValue, kNonPad };
+enum Output { kY, kPresentKey, kPresentValue, kScores };
+
+struct AttentionShape {
+  bool flat = false;  // rank 3
+  Expr batch, q_heads, kv_heads, queries, keys, past, head, value_head;
+  Expr Total() const { return past + keys; }
+};
+
+Result<AttentionShape> ShapeOf(const Node& n, const std::function<Dims(int)>& dims) {
+  AttentionShape s;
+  const Dims q = dims(kQ), k = dims(kK), v = dims(kV);
+  if (q.size() != k.size() || q.size() != v.size() || (q.size() != 3 && q.size() != 4))
+    return Invalid(fmt::format("Q {}, K {} and V {} must all have rank 3 or all 4", ShapeText(q),
+                               ShapeText(k), ShapeText(v)));
+  s.flat = q.size() == 3;
+  s.batch = q[0];
+  if (s.flat) {
+    const int64_t hq = AttrOr<int64_t>(n, "q_num_heads", 0),
+                  hkv = AttrOr<int64_t>(n, "kv_num_heads", 0);
+    if (hq < 1 || hkv < 1)
+      return Invalid("q_num_heads and kv_num_heads are needed for inputs of rank 3");
+    s.q_heads = hq;
+    s.kv_heads = hkv;
+    s.queries = q[1];
+    s.keys = k[1];
+    s.head = FloorDiv(q[2], hq);
+    s.value_head = FloorDiv(v[2], hkv);
+  } else {
+    s.q_heads = q[1];
+    s.kv_heads = k[1];
+    s.queries = q[2];
+    s.keys = k[2];
+    s.head = q[3];
+    s.value_head = v[3];
+  }
+  const Dims past = dims(kPastKey);
+  s.past = past.size() == 4 ? past[2] : Expr(0);
+  return s;
+}
+
+Status InferAttention(InferContext& c) {
+  GE_ASSIGN(const AttentionShape s,
+            ShapeOf(c.node, [&](int i) { return c.Has(i) ? c.In(i).dims : Dims{}; }));
+  if (c.Has(kPastKey) != c.Has(kPastValue))
+    return c.Fault("past_key and past_value must be given together");
+  if (c.Has(kPastKey)) {
+    GE_TRY(CheckRank(c, kPastKey, 4));
+    GE_TRY(CheckRank(c, kPastValue, 4));
+  }
+  c.Check(Eq(Mod(s.q_heads, s.kv_heads), 0),
+          fmt::format("{} query heads are no multiple of {} key heads", ToString(s.q_heads),
+                      ToString(s.kv_heads)));
+  if (s.flat)
+    c.Out(kY, c.In(kQ).dtype, {s.batch, s.queries, s.q_heads * s.value_head});
+  else
+    c.Out(kY, c.In(kQ).dtype, {s.batch, s.q_heads, s.queries, s.value_head});
+  c.Out(kPresentKey, c.In(kK).dtype, {s.batch, s.kv_heads, s.Total(), s.head});
+  c.Out(kPresentValue, c.In(kV).dtype, {s.batch, s.kv_heads, s.Total(), s.value_head});
+  c.Out(kScores, c.In(kQ).dtype, {s.batch, s.q_heads, s.queries, s.Total()});
+  return {};
+}
+
+Attr Perm(std::vector<int64_t> p) { return p; }
+
+// [B, S, H*D] to [B, H, S, D].
+ValueId SplitHeads(ExpandBuilder& e, ValueId v, Expr heads, Expr size) {
+  const auto d = e.Dims(v);
+  return e.Op("Transpose", {e.Reshape(v, {d[0], d[1], heads, size})},
+              {{"perm", Perm({0, 2, 1, 3})}});
+}
+
+bool ExpandAttention(Graph& g, NodeId n) {
+  ExpandBuilder e(g, n);
+  auto shape = ShapeOf(e.node(), [&](int i) { return e.Has(i) ? e.Dims(e.In(i)) : Dims{}; });
+  if (!shape.ok()) return false;
+  const AttentionShape& s = *shape;
+  ValueId q = e.In(kQ), k = e.In(kK), v = e.In(kV);
+  if (s.flat) {
+    q = SplitHeads(e, q, s.q_heads, s.head);
+    k = SplitHeads(e, k, s.kv_heads, s.head);
+    v = SplitHeads(e, v, s.kv_heads, s.value_head);
+  }
+  if (e.Has(kPastKey)) {
+    k = e.Op("Concat", {e.In(kPastKey), k}, {{"axis", int64_t{2}}});
+    v = e.Op("Concat", {e.In(kPastValue), v}, {{"axis", int64_t{2}}});
+  }
+  const DType t = e.Type(q);
+  const std::vector<Expr> scores_dims = {s.batch, s.q_heads, s.queries, s.Total()};
+  const Expr rows = FloorDiv(s.q_heads, s.kv_heads) * s.queries;
+  const bool grouped = s.q_heads != s.kv_heads;
+  const double scale = HasAttr(e.node(), "scale") ? e.Float("scale", 1)
+                       : s.head.IsConst() ? 1 / std::sqrt(static_cast<double>(s.head.value()))
+                                          : 0;
+  if (scale == 0 && !HasAttr(e.node(), "scale")) return false;
+  ValueId kt = e.Op("Transpose", {k}, {{"perm", Perm({0, 1, 3, 2})}});
+  // Small floats: both factors scaled by the root, so that the product does not overflow.
+  const bool small = BitWidth(t) < 32;
+  const ValueId factor = e.Scalar(t, small ? std::sqrt(scale) : scale);
+  q = e.Op("Mul", {q, factor});
+  if (small) kt = e.Op("Mul", {kt, factor});
+  // Heads that share keys are rows of one product.
+  if (grouped) q = e.Reshape(q, {s.batch, s.kv_heads, rows, s.head});
+  ValueId scores = e.Op("MatMul", {q, kt});
+  if (grouped) scores = e.Reshape(scores, scores_dims);
+  const ValueId product = scores;
+  if (const float cap = e.Float("softcap", 0); cap != 0)
+    scores =
+        e.Op("Mul", {e.Op("Tanh", {e.Op("Div", {scores, e.Scalar(t, cap)})}), e.Scalar(t, cap)});
+  const ValueId capped = scores;
+  const bool causal = e.Int("is_causal", 0) != 0;
+  if (e.Has(kMask) || causal || e.Has(kNonPad))
+    scores = e.Op("ge.MaskScores", {scores, e.In(kMask), e.In(kNonPad), e.Exprs({s.past})},
+                  {{"is_causal", int64_t{causal}}});
+  const ValueId biased = scores;
+  const auto precision = static_cast<DType>(e.Int("softmax_precision", static_cast<int64_t>(t)));
+  const ValueId weights =
+      e.Cast(e.Op("Softmax", {e.Cast(scores, precision)}, {{"axis", int64_t{-1}}}), t);
+  ValueId left = grouped ? e.Reshape(weights, {s.batch, s.kv_heads, rows, s.Total()}) : weights;
+  ValueId y = e.Op("MatMul", {e.Cast(left, e.Type(v)), v});
+  if (grouped) y = e.Reshape(y, {s.batch, s.q_heads, s.queries, s.value_head});
+  if (s.flat)
+    y = e.Reshape(e.Op("Transpose", {y}, {{"perm", Perm({0, 2, 1, 3})}}),
+                  {s.batch, s.queries, s.q_heads * s.value_head});
+  const ValueId by_mode[] = {product, capped, biased, weights};
+  const int64_t mode = e.Int("qk_matmul_output_mode", 0);
+  std::vector<ValueId> outputs = {e.Cast(y, t), k, v, by_mode[mode >= 0 && mode < 4 ? mode : 0]};
+  outputs.resize(e.NumOutputs());
+  for (int o = 0; o < e.NumOutputs(); ++o)
+    if (!e.Wants(o)) outputs[o] = kNone;
+  return e.Done(outputs);
+}
+
+const OpDef& kAttention = Register(
+    {.name = "Attention",
+     .min_inputs = 3,
+     .max_inputs = 7,
+     .max_outputs = 4,
+     .infer = InferAttention,
+     .expand = ExpandAttention,
+     .samples =
+         {"(f32[2,3,4,8], f32[2,3,6,8], f32[2,3,6,8])",
+          "(f32[2,4,24], f32[2,6,8], f32[2,6,8]) {q_num_heads=3, kv_num_heads=1, is_causal=1}"},
+     .tolerance = 1e-4});
+
+enum MaskOperand { kRaw, kMaskIn, kLengths, kPast };
+
+Status InferMaskScores(InferContext& c) {
+  GE_TRY(CheckRank(c, kRaw, 4));
+  if (c.Has(kMaskIn) && (c.In(kMaskIn).rank() > 4 || c.In(kMaskIn).rank() < 1))
+    return c.Fault(fmt::format("the mask {} must have rank 1 to 4", ShapeText(c.In(kMaskIn).dims)));
+  if (!c.Elems(kPast)) return c.Fault("the length of the past is not known");
+  CopyType(c, 0, 0);
+  return {};
+}
+
+Val Condition(tile::Builder& b, Expr e) { return b.Cast(b.Index(e), DType::kBool); }
+
+// The mask's part of element i; its last axis may be shorter than the keys: what is not there is
+// masked.
+Val MaskAt(Lowering& l, const Index& i, Val lowest) {
+  auto& b = l.b;
+  const Dims& mask = l.In(kMaskIn).dims;
+  Index at;
+  for (size_t d = 0; d < mask.size(); ++d) {
+    const Expr k = i[4 - mask.size() + d];
+    at.push_back(mask[d].IsConst(1) && !l.Out(0).dims[4 - mask.size() + d].IsConst(1) &&
+                         d + 1 < mask.size()
+                     ? Expr(0)
+                     : k);
+  }
+  if (mask.back().IsConst(1)) at.back() = 0;
+  if (l.In(kMaskIn).dtype == DType::kBool)
+    return b.Select(l.LoadOr(kMaskIn, at, BoolConst(b, false)), Like(lowest, 0), lowest);
+  return l.LoadOr(
+      kMaskIn, at,
+      b.Const(ComputeType(l.In(kMaskIn).dtype), -std::numeric_limits<double>::infinity()));
+}
+
+Val MaskScores(Lowering& l, int, const Index& i) {
+  auto& b = l.b;
+  Val v = l.Load(kRaw, i);
+  const Val lowest = Like(v, -std::numeric_limits<double>::infinity());
+  if (l.Has(kMaskIn)) v = v + b.Cast(MaskAt(l, i, lowest), v.type());
+  const Expr past = (*l.Elems(kPast))[0];
+  if (l.Int("is_causal", 0)) v = b.Select(Condition(b, Lt(i[2] + past, i[3])), lowest, v);
+  if (l.Has(kLengths)) {
+    const Val length = b.Cast(l.Load(kLengths, {i[0]}), DType::kI64);
+    v = b.Select(Less(b.Index(i[3]), length), v, lowest);
+  }
+  return v;
+}
+
+const OpDef& kMaskScores = Register({.name = "MaskScores",
+                                     .domain = "ge",
+                                     .min_inputs = 4,
+                                     .max_inputs = 4,
+                                     .infer = InferMaskScores,
+                                     .element = MaskScores,
+                                     .fusion = Fusion::kPointwise,
+                                     .flops_per_element = 3});
+
+// RotaryEmbedding: pairs (x1, x2) of the first `rotary_embedding_dim` values of each head turn by
+// the angle of their position: (x1 cos - x2 sin, x1 sin + x2 cos). Pairs are (d, d + half), or
+// interleaved (2d, 2d + 1).
+struct Rotary {
+  Expr heads, head, size, half;
+};
+
+Result<Rotary> RotaryOf(const Node& n, const Dims& x) {
+  Rotary r;
+  if (x.size() == 4) {
+    r.head = x[3];
+  } else if (x.size() == 3) {
+    const int64_t heads = AttrOr<int64_t>(n, "num_heads", 0);
+    if (heads < 1) return Invalid("num_heads is needed for an input of rank 3");
+    r.head = FloorDiv(x[2], heads);
+  } else {
+    return Invalid(fmt::format("X {} must have rank 3 or 4", ShapeText(x)));
+  }
+  const int64_t size = AttrOr<int64_t>(n, "rotary_embedding_dim", 0);
+  r.size = size > 0 ? Expr(size) : r.head;
+  r.half = FloorDiv(r.size, 2);
+  return r;
+}
+
+Status InferRotary(InferContext& c) {
+  GE_ASSIGN(const Rotary r, RotaryOf(c.node, c.In(0).dims));
+  c.Check(Le(r.size, r.head), fmt::format("rotary_embedding_dim {} is larger than a head ({})",
+                                          ToString(r.size), ToString(r.head)));
+  for (int i = 1; i < 3; ++i) {
+    GE_TRY(CheckRank(c, i, c.Has(3) ? 2 : 3));
+    c.Check(Eq(c.In(i).dims.back(), r.half),
+            fmt::format("caches {} do not have half of {} values", ShapeText(c.In(i).dims),
+                        ToString(r.size)));
+  }
+  CopyType(c, 0, 0);
+  return {};
+}
+
+Val RotaryEmbedding(Lowering& l, int, const Index& i) {
+  auto& b = l.b;
+  const Dims& x = l.In(0).dims;
+  auto rotary = RotaryOf(l.node, x);
+  const Rotary& r = *rotary;
+  const Expr d = Mod(i.back(), r.head), base = i.back() - d;
+  const bool interleaved = l.Int("interleaved", 0) != 0;
+  const Expr k = interleaved ? Mod(FloorDiv(d, 2), r.half) : Mod(d, r.half);
+  const Expr partner = interleaved ? Mod(d + 1 - Mod(d, 2) * 2, r.size) : Mod(d + r.half, r.size);
+  const Expr first = interleaved ? Eq(Mod(d, 2), 0) : Lt(d, r.half);
+  const Expr batch = i[0], position = x.size() == 4 ? i[2] : i[1];
+  auto cache = [&](int input) {
+    if (!l.Has(3)) return l.Load(input, {batch, position, k});
+    const Val row = b.Cast(l.Load(3, {batch, position}), DType::kI64);
+    const Expr rows = l.In(input).dims[0];
+    const Expr at = b.LetIndex(Max(Min(row, b.Index(rows - 1)), b.ConstInt(DType::kI64, 0)), 0,
+                               Bounds(rows).hi, rows);
+    return l.Load(input, {at, k});
+  };
+  Index other = i;
+  other.back() = base + partner;
+  const Val v = l.Load(0, i), w = l.Load(0, other), c = cache(1), s = cache(2);
+  const Val turned = b.Select(Condition(b, first), v * c - w * s, w * s + v * c);
+  if (r.size == r.head) return turned;
+  return b.Select(Condition(b, Lt(d, r.size)), turned, v);
+}
+
+const OpDef& kRotaryEmbedding = Register(
+    {.name = "RotaryEmbedding",
+     .min_inputs = 3,
+     .max_inputs = 4,
+     .infer = InferRotary,
+     .element = RotaryEmbedding,
+     .fusion = Fusion::kGather,
+     .flops_per_element = 5,
+     .samples = {"(f32[2,4,3,8], f32[2,3,4], f32[2,3,4])",
+                 "(f32[2,4,3,8], f32[2,3,2], f32[2,3,2]) {interleaved=1, rotary_embedding_dim=4}",
+                 "(f32[2,3,32], f32[50,4], f32[50,4], i64[2,3]) {num_heads=4}"}});
+
+}  // namespace
+}  // namespace ge
