@@ -66,8 +66,7 @@ Expr InternIn(ExprArena& arena, ExprKind kind, std::span<const Expr> args) {
   FillDepth(n);
   t.slots[i] = &n;
   for (Expr a : args) Bounds(a);  // makes the operands' bounds current
-  n.bounds = ComputeBounds(n);
-  n.epoch = t.epoch;
+  FillFacts(n);
   return Expr::Of(&n);
 }
 
@@ -111,8 +110,7 @@ Expr ExprArena::Symbol(std::string_view name, const SymbolFacts& facts) {
   n.hash = Mix(0x73796d, n.id);
   tables_->symbols.emplace(n.name, &n);
   Bounds(n.facts.extent);
-  n.bounds = ComputeBounds(n);
-  n.epoch = tables_->epoch;
+  FillFacts(n);
   return Expr::Of(&n);
 }
 

@@ -84,10 +84,7 @@ void Refresh(const ExprNode* root) {
       if (n->kind == ExprKind::kSymbol) need(n->facts.extent);
     }
     if (stack.size() != before) continue;
-    if (n->epoch != epoch) {
-      n->bounds = ComputeBounds(*n);
-      n->epoch = epoch;
-    }
+    if (n->epoch != epoch) FillFacts(*n);
     stack.pop_back();
   }
 }
@@ -140,45 +137,40 @@ std::optional<Expr> KeyBound(Expr key, bool upper, int depth) {
   }
 }
 
-int64_t FactorAt(Expr e, int depth) {
-  if (e.IsConst()) return e.value() == kMin ? 1 : std::abs(e.value());
-  const ExprNode& n = *e.node();
-  if (depth > 32) return 1;
+int64_t CurrentFactor(Expr e) {
+  if (e.node()) return e.node()->factor;
+  return e.value() == kMin ? 1 : std::abs(e.value());
+}
+
+int64_t ComputeFactor(const ExprNode& n) {
   switch (n.kind) {
     case ExprKind::kSymbol: return n.facts.multiple_of;
     case ExprKind::kMul: {
-      int64_t f = 1;
+      int64_t f = 1, r;
       for (Expr a : n.args) {
-        int64_t r;
-        const int64_t g = std::max<int64_t>(1, FactorAt(a, depth + 1));
-        if (!__builtin_mul_overflow(f, g, &r)) f = r;
+        if (!__builtin_mul_overflow(f, CurrentFactor(a), &r)) f = r;
       }
-      return f;
+      return std::max<int64_t>(f, 1);
     }
     case ExprKind::kFloorDiv: {
-      const int64_t f = FactorAt(n.args[0], depth + 1);
-      if (!n.args[1].IsConst() || n.args[1].value() <= 0) return 1;
-      return f % n.args[1].value() == 0 ? std::max<int64_t>(1, f / n.args[1].value()) : 1;
+      const int64_t d = n.args[1].IsConst() ? n.args[1].value() : 0;
+      const int64_t f = CurrentFactor(n.args[0]);
+      return d > 0 && f % d == 0 ? f / d : 1;
     }
     case ExprKind::kAdd:
     case ExprKind::kMin:
     case ExprKind::kMax:
     case ExprKind::kMod: {
       int64_t g = 0;
-      for (Expr a : n.args) g = std::gcd(g, FactorAt(a, depth + 1));
+      for (Expr a : n.args) g = std::gcd(g, CurrentFactor(a));
       return g;
     }
-    case ExprKind::kSelect:
-      return std::gcd(FactorAt(n.args[1], depth + 1), FactorAt(n.args[2], depth + 1));
+    case ExprKind::kSelect: return std::gcd(CurrentFactor(n.args[1]), CurrentFactor(n.args[2]));
     default: return 1;
   }
 }
 
-}  // namespace
-
-int64_t FloorDivInt(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
-
-Interval ComputeBounds(const ExprNode& n) {
+Interval BoundsOf(const ExprNode& n) {
   const auto arg = [&](int i) { return Current(n.args[i]); };
   switch (n.kind) {
     case ExprKind::kSymbol: return SymbolBounds(n.facts);
@@ -224,6 +216,16 @@ Interval ComputeBounds(const ExprNode& n) {
   }
 }
 
+}  // namespace
+
+int64_t FloorDivInt(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+void FillFacts(const ExprNode& n) {
+  n.bounds = BoundsOf(n);
+  n.factor = ComputeFactor(n);
+  n.epoch = n.arena->tables().epoch;
+}
+
 Interval Bounds(Expr e) {
   if (e.IsConst()) return {e.value(), e.value()};
   const ExprNode* n = e.node();
@@ -248,7 +250,10 @@ bool ProvablyEq(Expr a, Expr b) { return a.IsValid() && (a == b || (a - b).IsCon
 bool ProvablyLt(Expr a, Expr b) { return ProvablyNonNegative(b - a - 1); }
 bool ProvablyLe(Expr a, Expr b) { return ProvablyNonNegative(b - a); }
 
-int64_t KnownFactor(Expr e) { return FactorAt(e, 0); }
+int64_t KnownFactor(Expr e) {
+  Bounds(e);  // makes the facts current
+  return CurrentFactor(e);
+}
 
 bool DivisibleBy(Expr e, int64_t k) {
   if (k == 0 || !e.IsValid()) return false;

@@ -174,6 +174,7 @@ Expr RawQuotient(Expr r, const Sum& sum, Expr b, const Term& b_term) {
 DivMod Reduce(Sum sum, Expr b, const Term& b_term) {
   const Expr r = FromSum(sum);
   if (!r.IsValid()) return {r, r};
+  if (r.IsConst(0)) return {0, 0};
   if (InRange(r, b)) return {0, r};
   if (Bounds(r).hi < 0 && ProvablyNonNegative(r + b)) return {-1, r + b};
   sum = TermsOf(r);

@@ -104,8 +104,9 @@ struct ExprNode {
   uint32_t depth = 1;  // longest path down
   uint32_t size = 1;   // nodes if it were a tree (saturates)
   size_t hash = 0;
-  mutable uint32_t epoch = 0;  // of `bounds`: stale if the arena's is newer
+  mutable uint32_t epoch = 0;  // of bounds and factor: stale if the arena's is newer
   mutable Interval bounds{INT64_MIN, INT64_MAX};
+  mutable int64_t factor = 1;  // divides the value always (0: the value is zero)
 };
 
 class ExprArena {

@@ -63,8 +63,8 @@ Term DivideTerm(const Term& t, const Term& by);
 
 DivMod Divide(Expr a, Expr b);  // a, b valid, b not a constant <= 1
 bool ProvablyNonNegative(Expr e);
-int64_t KnownFactor(Expr e);                // some positive number that divides e always
-Interval ComputeBounds(const ExprNode& n);  // from the operands' current bounds
+int64_t KnownFactor(Expr e);        // some positive number that divides e always
+void FillFacts(const ExprNode& n);  // bounds, factor and epoch, from the operands' current ones
 int64_t FloorDivInt(int64_t a, int64_t b);  // b > 0
 
 }  // namespace ge

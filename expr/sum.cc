@@ -22,9 +22,10 @@ bool Contains(const Sum& whole, const Sum& part) {
   return part.constant == 0 && !part.terms.empty();
 }
 
-// `sum` minus `gone`, plus `come`.
-void Replace(Sum& sum, Expr gone, Expr come) {
-  AddScaled(sum, TermsOf(gone), -1);
+// `sum` minus a and b, plus `come`. Not through operator+, which would join a and b at once.
+void Replace(Sum& sum, Expr a, Expr b, Expr come) {
+  AddScaled(sum, TermsOf(a), -1);
+  AddScaled(sum, TermsOf(b), -1);
   AddScaled(sum, TermsOf(come), 1);
 }
 
@@ -40,7 +41,7 @@ bool JoinRemainder(Sum& sum) {
     if (!quotient.IsValid() || !scaled.IsValid()) continue;
     const Expr whole = scaled * quotient;
     if (whole.IsValid() && !whole.IsConst() && Contains(sum, TermsOf(whole))) {
-      Replace(sum, whole + FromTerm(mod), x * mod.coefficient);
+      Replace(sum, whole, FromTerm(mod), x * mod.coefficient);
       return true;
     }
     const Sum unit = TermsOf(scaled);
@@ -52,7 +53,7 @@ bool JoinRemainder(Sum& sum) {
       if (!(d.key.node()->args[0] == quotient)) continue;
       const Expr m = d.key.node()->args[1];
       if (Bounds(k).lo < 0 || Bounds(m).lo < 0) continue;
-      Replace(sum, FromTerm(t) + FromTerm(mod), Mod(x, k * m) * mod.coefficient);
+      Replace(sum, FromTerm(t), FromTerm(mod), Mod(x, k * m) * mod.coefficient);
       return true;
     }
   }

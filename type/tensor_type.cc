@@ -40,8 +40,13 @@ Result<TensorType> ParseTensorType(TextReader& reader, ExprArena& arena) {
   if (reader.Accept("{")) {
     GE_ASSIGN(t.layout, ParseLayout(reader));
     GE_TRY(reader.Expect("}"));
+    std::vector<bool> covered(t.dims.size(), t.layout.IsNd());
     for (const LayoutDim& d : t.layout.dims) {
       if (d.axis >= t.rank()) return reader.Fault("the layout names an axis beyond the rank");
+      covered[d.axis] = true;
+    }
+    for (bool c : covered) {
+      if (!c) return reader.Fault("the layout leaves out an axis");
     }
   }
   return t;
