@@ -8,6 +8,7 @@ namespace ge {
 namespace {
 
 constexpr int64_t kMin = INT64_MIN, kMax = INT64_MAX;
+constexpr size_t kMaxTerms = 32;  // of a sum whose symbolic bound is sought
 bool IsInf(int64_t v) { return v == kMin || v == kMax; }
 
 // One end of a sum: an infinite operand or an overflow gives `infinity`.
@@ -239,6 +240,7 @@ bool ProvablyNonNegative(Expr e) {
   for (int round = 0; round < 4; ++round) {
     if (Bounds(e).lo >= 0) return true;
     if (e.IsConst()) return false;
+    if (e.kind() == ExprKind::kAdd && e.node()->args.size() > kMaxTerms) return false;
     const Expr lower = BoundSum(e, false, 0);
     if (lower == e || !lower.IsValid()) return false;
     e = lower;

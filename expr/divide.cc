@@ -22,6 +22,9 @@ Term AsTerm(Expr b) {
 
 Expr Value(const Term& t) { return t.key * t.coefficient; }
 
+// Sums beyond this are divided as they are: each rewriting step costs their length.
+constexpr size_t kMaxTerms = 24;
+
 bool InRange(Expr r, Expr b) {
   if (!r.IsValid()) return false;
   const Interval x = Bounds(r), y = Bounds(b);
@@ -144,6 +147,8 @@ Expr RawMod(Expr r, const Sum& sum, Expr b, const Term& b_term) {
   for (const Term& t : sum.terms) {
     if (t.key.kind() != ExprKind::kMod || b_term.coefficient == 0) continue;
     const Expr x = t.key.node()->args[0];
+    if (x.kind() == ExprKind::kAdd && x.node()->args.size() + sum.terms.size() > kMaxTerms)
+      continue;
     const Term period = AsTerm(t.key.node()->args[1] * t.coefficient);
     if (period.coefficient == 0 || DivideTerm(period, b_term).coefficient == 0) continue;
     return Mod(r - FromTerm(t) + x * t.coefficient, b);
@@ -178,7 +183,7 @@ DivMod Reduce(Sum sum, Expr b, const Term& b_term) {
   if (InRange(r, b)) return {0, r};
   if (Bounds(r).hi < 0 && ProvablyNonNegative(r + b)) return {-1, r + b};
   sum = TermsOf(r);
-  if (b_term.coefficient > 0) {
+  if (b_term.coefficient > 0 && sum.terms.size() <= kMaxTerms) {
     if (auto d = TakeFactor(sum, b_term)) return *d;
   }
   if (b.IsConst()) {

@@ -148,7 +148,7 @@ TEST_F(ExprTest, ParserRefuses) {
   const std::string deep(100000, '(');
   EXPECT_FALSE(ParseExpr(deep, arena_).ok());
   EXPECT_FALSE(ParseExpr(std::string(100000, '-') + "a", arena_).ok());
-  auto odd = ParseExpr("\"batch size\"*2 - 9223372036854775808", arena_);
+  auto odd = ParseExpr("\"batch size\"*2 + -9223372036854775808", arena_);
   ASSERT_TRUE(odd.ok()) << odd.status().message();
   EXPECT_EQ(ToString(*odd), "2*\"batch size\" + -9223372036854775808");
 }

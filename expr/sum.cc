@@ -117,7 +117,7 @@ Expr FromTerm(const Term& t) {
 }
 
 Expr FromSum(Sum sum) {
-  while (sum.valid && JoinRemainder(sum)) {
+  while (sum.valid && sum.terms.size() <= kMaxExpansion && JoinRemainder(sum)) {
   }
   return Plain(sum);
 }
