@@ -26,11 +26,13 @@ Expr Tame(Expr e) {
 Range ClampedRange(Expr start, Expr end, Expr step, Expr dim) {
   auto from_end = [&](Expr e) {
     e = Tame(e);
+    // Exporters write the largest int32 or int64 for "to the end".
+    if (e.IsConst() && e.value() >= INT32_MAX && !dim.IsConst()) return dim;
     if (ProvablyLe(0, e)) return e;
     if (ProvablyLt(e, 0)) return e + dim;
     return Select(Lt(e, 0), e + dim, e);
   };
-  auto clamp = [](Expr e, Expr lo, Expr hi) { return Min(Max(e, lo), hi); };
+  auto clamp = [](Expr e, Expr lo, Expr hi) { return Max(ProvablyLe(e, hi) ? e : Min(e, hi), lo); };
   start = from_end(start);
   end = from_end(end);
   Range up{clamp(start, 0, dim), step, 0};

@@ -1,0 +1,187 @@
+// Inference of shapes and facts, operator by operator: types and elements as text.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "ir/expand.h"
+#include "ir/opdef.h"
+
+namespace ge {
+namespace {
+
+class OpsInfer : public testing::Test {
+ protected:
+  OpsInfer() { g_.model = std::make_shared<Model>(); }
+
+  ValueId Input(std::string_view type) {
+    auto parsed = ParseTensorType(type, g_.arena());
+    EXPECT_TRUE(parsed.ok()) << type;
+    return g_.AddInput(fmt::format("x{}", g_.values.size()), *parsed);
+  }
+  ValueId Ints(const std::vector<int64_t>& v) {
+    return g_.AddConstant(fmt::format("c{}", g_.values.size()),
+                          MakeConstant(DType::kI64, {static_cast<int64_t>(v.size())}, v.data()));
+  }
+  ValueId Number(int64_t v) { return g_.AddConstant("n", MakeConstant(DType::kI64, {}, &v)); }
+
+  // The outputs of a node, or none if inference fails (then fault_ says why).
+  std::vector<ValueId> Ops(std::string_view name, std::vector<ValueId> inputs, Attrs attrs,
+                           int count) {
+    const OpDef* op = FindOp("", name);
+    EXPECT_NE(op, nullptr) << name;
+    NodeId n = g_.AddNode(*op, fmt::format("node{}", g_.nodes.size()), std::move(inputs), count);
+    g_.node(n).attrs = std::move(attrs);
+    std::vector<ValueId> outputs = g_.node(n).outputs;
+    Status s = Infer(g_, g_.node(n));
+    if (s.ok()) s = ExpandNode(g_, n);
+    fault_ = s.message();
+    return s.ok() ? outputs : std::vector<ValueId>(count, kNone);
+  }
+  ValueId Op(std::string_view name, std::vector<ValueId> inputs, Attrs attrs = {}) {
+    return Ops(name, std::move(inputs), std::move(attrs), 1)[0];
+  }
+
+  // "i64[2] = {n, 3}"
+  std::string Text(ValueId v) {
+    if (v == kNone) return "fault: " + fault_;
+    std::string out = ToString(g_.value(v).type);
+    if (!g_.value(v).elems) return out;
+    out += " = {";
+    for (size_t i = 0; i < g_.value(v).elems->size(); ++i) {
+      out += (i ? ", " : "") + ToString((*g_.value(v).elems)[i]);
+    }
+    return out + "}";
+  }
+
+  Graph g_;
+  std::string fault_;
+};
+
+Attrs IntAttr(std::string name, int64_t v) { return {{std::move(name), v}}; }
+Attrs IntsAttr(std::string name, std::vector<int64_t> v) {
+  return {{std::move(name), std::move(v)}};
+}
+
+TEST_F(OpsInfer, BroadcastsConstantAndSymbolicDims) {
+  EXPECT_EQ(Text(Op("Add", {Input("f32[2,1,4]"), Input("f32[3,1]")})), "f32[2,3,4]");
+  EXPECT_EQ(Text(Op("Mul", {Input("f32[n,1]"), Input("f32[n,8]")})), "f32[n,8]");
+  EXPECT_TRUE(g_.model->checks.empty());
+  EXPECT_EQ(Text(Op("Mul", {Input("f32[n]"), Input("f32[8]")})), "f32[8]");
+  ASSERT_EQ(g_.model->checks.size(), 1u);
+  EXPECT_EQ(Text(Op("Add", {Input("f32[2]"), Input("f32[3]")})),
+            "fault: shapes [2] and [3] do not broadcast: axis 0: dims 2 and 3 do not broadcast");
+}
+
+TEST_F(OpsInfer, RefusesOperandsOfTheWrongType) {
+  EXPECT_EQ(Text(Op("Add", {Input("f32[2]"), Input("i32[2]")})),
+            "fault: operands of types f32 and i32 (operand 1); they must be of one type");
+  EXPECT_EQ(Text(Op("Sqrt", {Input("i32[2]")})),
+            "fault: operand 0 has type i32, must be a float type");
+}
+
+TEST_F(OpsInfer, ShapeArithmeticFolds) {
+  ValueId x = Input("f32[n,3,h,w]");
+  ValueId shape = Op("Shape", {x}, IntAttr("start", 2));
+  EXPECT_EQ(Text(shape), "i64[2] = {h, w}");
+  ValueId twice = Op("Mul", {shape, Number(2)});
+  EXPECT_EQ(Text(twice), "i64[2] = {2*h, 2*w}");
+  ValueId batch = Op("Shape", {x}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
+  EXPECT_EQ(Text(Op("Concat", {batch, twice, Ints({-1})}, IntAttr("axis", 0))),
+            "i64[4] = {n, 2*h, 2*w, -1}");
+  EXPECT_EQ(Text(Op("Size", {Input("f32[2,n]")})), "i64[] = {2*n}");
+  EXPECT_EQ(Text(Op("Div", {Ints({-7, 7, 8}), Ints({2})})), "i64[3] = {-3, 3, 4}");
+  EXPECT_EQ(Text(Op("Mod", {Ints({-7, 7}), Ints({3})})), "i64[2] = {2, 1}");
+  EXPECT_EQ(Text(Op("Mod", {Ints({-7, 7}), Ints({3})}, IntAttr("fmod", 1))), "i64[2] = {-1, 1}");
+  EXPECT_EQ(Text(Op("ReduceProd", {shape}, IntAttr("keepdims", 0))), "i64[] = {h*w}");
+  ValueId is_one = Op("Equal", {Ints({-1, 4}), Ints({-1})});
+  EXPECT_EQ(Text(is_one), "bool[2] = {1, 0}");
+  EXPECT_EQ(Text(Op("Where", {is_one, Ints({5}), Ints({7, 8})})), "i64[2] = {5, 8}");
+}
+
+TEST_F(OpsInfer, Reshape) {
+  ValueId x = Input("f32[n,3,8]");
+  EXPECT_EQ(Text(Op("Reshape", {x, Ints({0, -1})})), "f32[n,24]");
+  EXPECT_EQ(Text(Op("Reshape", {x, Ints({-1, 4})})), "f32[6*n,4]");
+  EXPECT_EQ(Text(Op("Reshape", {Input("f32[2,3]"), Ints({4, 2})})),
+            "fault: shape [4,2] must hold the elements of [2,3]");
+  EXPECT_EQ(Text(Op("Reshape", {Input("f32[0,3]"), Ints({3, 0})}, IntAttr("allowzero", 1))),
+            "f32[3,0]");
+  EXPECT_EQ(Text(Op("Flatten", {Input("f32[2,n,4]")}, IntAttr("axis", 0))), "f32[1,8*n]");
+  EXPECT_EQ(Text(Op("Flatten", {Input("f32[2,n,4]")}, IntAttr("axis", -1))), "f32[2*n,4]");
+  EXPECT_EQ(Text(Op("Squeeze", {Input("f32[1,n,1]"), Ints({0})})), "f32[n,1]");
+  EXPECT_EQ(Text(Op("Unsqueeze", {Input("f32[n]"), Ints({0, -1})})), "f32[1,n,1]");
+}
+
+TEST_F(OpsInfer, SizesReadAtRunTimeBecomeSymbols) {
+  ValueId y = Op("Reshape", {Input("f32[n,3,8]"), Input("i64[2]")});
+  ASSERT_NE(y, kNone) << fault_;
+  EXPECT_EQ(g_.value(y).type.rank(), 2);
+  ValueId z = Op("Range", {Input("f32[]"), Input("f32[]"), Input("f32[]")});
+  ASSERT_NE(z, kNone) << fault_;
+  EXPECT_EQ(g_.value(z).type.rank(), 1);
+}
+
+TEST_F(OpsInfer, Slice) {
+  ValueId x = Input("f32[10,n]");
+  auto slice = [&](std::vector<int64_t> s, std::vector<int64_t> e, std::vector<int64_t> a,
+                   std::vector<int64_t> t) {
+    return Text(Op("Slice", {x, Ints(s), Ints(e), Ints(a), Ints(t)}));
+  };
+  EXPECT_EQ(slice({9}, {0}, {0}, {-1}), "f32[9,n]");
+  EXPECT_EQ(slice({-1}, {INT64_MIN}, {0}, {-1}), "f32[10,n]");
+  EXPECT_EQ(slice({9}, {2}, {0}, {-3}), "f32[3,n]");
+  EXPECT_EQ(slice({0, 1}, {INT64_MAX, INT64_MAX}, {1, 0}, {1, 2}), "f32[5,n]");
+  EXPECT_EQ(slice({20}, {30}, {0}, {1}), "f32[0,n]");
+  EXPECT_EQ(slice({0}, {-1}, {1}, {1}), "f32[10,max(0, n - 1)]");
+  EXPECT_EQ(slice({0}, {1}, {5}, {1}), "fault: axis 5 is outside rank 2");
+  EXPECT_EQ(Text(Op("Slice", {Ints({5, 6, 7, 8}), Ints({-1}), Ints({-4}), Ints({0}), Ints({-2})})),
+            "i64[2] = {8, 6}");
+}
+
+TEST_F(OpsInfer, ViewsAndParts) {
+  EXPECT_EQ(Text(Op("Transpose", {Input("f32[2,n,4]")}, IntsAttr("perm", {2, 0, 1}))),
+            "f32[4,2,n]");
+  EXPECT_EQ(Text(Op("Transpose", {Input("f32[2,3]")}, IntsAttr("perm", {0, 0}))),
+            "fault: perm is no permutation of the 2 axes");
+  EXPECT_EQ(Text(Op("Expand", {Input("f32[3,1]"), Ints({2, 1, 6})})), "f32[2,3,6]");
+  EXPECT_EQ(Text(Op("Expand", {Input("f32[1]"), Ints({int64_t{1} << 31, int64_t{1} << 31, 4})})),
+            "fault: shape [2147483648,2147483648,4] has too many elements");
+  EXPECT_EQ(Text(Op("Tile", {Input("f32[2,n]"), Ints({1, 3})})), "f32[2,3*n]");
+  EXPECT_EQ(Text(Op("Pad", {Input("f32[3,n]"), Ints({-1, 1, 2, -1})})), "f32[4,n]");
+  EXPECT_EQ(Text(Op("Pad", {Input("f32[3,n]"), Ints({1, 2}), kNone, Ints({-1})})), "f32[3,n + 3]");
+  auto parts = Ops("Split", {Input("f32[7,2]")}, {{"num_outputs", int64_t{3}}}, 3);
+  EXPECT_EQ(Text(parts[0]), "f32[3,2]");
+  EXPECT_EQ(Text(parts[2]), "f32[1,2]");
+  EXPECT_EQ(Text(Op("DepthToSpace", {Input("f32[1,8,n,3]")}, IntAttr("blocksize", 2))),
+            "f32[1,2,2*n,6]");
+  EXPECT_EQ(Text(Op("CenterCropPad", {Input("f32[10,7]"), Ints({4, 9})})), "f32[4,9]");
+}
+
+TEST_F(OpsInfer, Reductions) {
+  ValueId x = Input("f32[2,n,4]");
+  EXPECT_EQ(Text(Op("ReduceSum", {x, Ints({1})})), "f32[2,1,4]");
+  EXPECT_EQ(Text(Op("ReduceSum", {x, Ints({1})}, IntAttr("keepdims", 0))), "f32[2,4]");
+  EXPECT_EQ(Text(Op("ReduceMean", {x}, IntAttr("keepdims", 0))), "f32[]");
+  EXPECT_EQ(Text(Op("ReduceMax", {x}, IntAttr("noop_with_empty_axes", 1))), "f32[2,n,4]");
+  EXPECT_EQ(Text(Op("ReduceMax", {x, Ints({3})})), "fault: axis 3 is outside rank 3");
+  EXPECT_EQ(Text(Op("ArgMax", {x}, {{"axis", int64_t{-1}}, {"keepdims", int64_t{0}}})), "i64[2,n]");
+}
+
+TEST_F(OpsInfer, Others) {
+  EXPECT_EQ(Text(Op("Einsum", {Input("f32[2,n,4]"), Input("f32[2,4,5]")},
+                    {{"equation", std::string("bij, bjk -> bik")}})),
+            "f32[2,n,5]");
+  EXPECT_EQ(Text(Op("Einsum", {Input("f32[3,4]")}, {{"equation", std::string("...ij->...ji")}})),
+            "f32[4,3]");
+  EXPECT_EQ(Text(Op("Range", {Number(1), Number(8), Number(3)})), "i64[3] = {1, 4, 7}");
+  EXPECT_EQ(Text(Op("DFT", {Input("f32[2,n,1]")}, IntAttr("onesided", 1))),
+            "f32[2,floordiv(n, 2) + 1,2]");
+  EXPECT_EQ(Text(Op("OneHot", {Input("i64[n]"), Number(5), Input("f32[2]")})), "f32[n,5]");
+  EXPECT_EQ(Text(Op("QuantizeLinear", {Input("f32[2,3]"), Input("f32[3]"), Input("i8[3]")})),
+            "i8[2,3]");
+  EXPECT_EQ(Text(Ops("DynamicQuantizeLinear", {Input("f32[2,3]")}, {}, 3)[0]), "u8[2,3]");
+}
+
+}  // namespace
+}  // namespace ge
