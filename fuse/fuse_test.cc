@@ -172,6 +172,100 @@ TEST(Fuse, FusedEqualsUnfused) {
   }
 }
 
+// Weights of a convolution in text: small numbers that repeat.
+std::string Weights(int64_t m, int64_t c, int64_t k) {
+  std::string text = fmt::format("const f32[{},{},{},{}] {{", m, c, k, k);
+  for (int64_t i = 0; i < m * c * k * k; ++i)
+    text += fmt::format("{}{}", i ? ", " : "", static_cast<double>(i * 5 % 7 - 3) / 8);
+  return text + "}";
+}
+
+std::vector<std::string> Layouts(const std::string& text) {
+  auto g = Parse(text);
+  AssignLayouts(*g, TestSoc(), Level(2));
+  EXPECT_TRUE(Verify(*g).ok()) << Verify(*g).message();
+  std::vector<std::string> lines;
+  for (NodeId n : g->order)
+    for (ValueId v : g->node(n).outputs) {
+      std::string line = g->node(n).op->name + " " + ToString(g->value(v).type);
+      for (const Halo& h : g->value(v).halo) line += fmt::format(" {}:{}:{}", h.axis, h.lo, h.hi);
+      lines.push_back(line);
+    }
+  return lines;
+}
+
+std::string ConvNet() {
+  return fmt::format(R"(graph g(%x: f32[n,3,h,12]) -> (%c, %e) {{
+    %w1 = {}
+    %w2 = {}
+    %w3 = {}
+    %a = Conv(%x, %w1) {{pads=[1,1,1,1], strides=[2,2]}}
+    %b = Relu(%a)
+    %c = Conv(%b, %w2) {{pads=[1,1,1,1], group=20}}
+    %d = Add(%b, %c)
+    %e = Conv(%d, %w3)
+  }})",
+                     Weights(20, 3, 3), Weights(20, 1, 3), Weights(4, 20, 1));
+}
+
+TEST(Layout, ConvolutionsAreBlockedBetweenNdEnds) {
+  EXPECT_THAT(Layouts(ConvNet()),
+              ElementsAre("TransData f32[n,3,h,12] 2:1:1 3:1:1",
+                          "Conv f32[n,20,floordiv(h + 1, 2),6]{nc1hwc0:16}",
+                          "Relu f32[n,20,floordiv(h + 1, 2),6]{nc1hwc0:16} 2:1:1 3:1:1",
+                          "Conv f32[n,20,floordiv(h + 1, 2),6]{nc1hwc0:16}",
+                          "Add f32[n,20,floordiv(h + 1, 2),6]{nc1hwc0:16}",
+                          "Conv f32[n,4,floordiv(h + 1, 2),6]",
+                          "TransData f32[n,20,floordiv(h + 1, 2),6]"));
+}
+
+TEST(Layout, NothingChangesWithoutConvolutions) {
+  EXPECT_THAT(Layouts("graph g(%x: f32[1,32,4,4]) -> (%a) { %a = Relu(%x) }"),
+              ElementsAre("Relu f32[1,32,4,4]"));
+}
+
+TEST(Layout, BlockedEqualsNd) {
+  for (const std::string& text : {
+           ConvNet(),
+           fmt::format(R"(graph g(%x: f32[n,32,h,9]) -> (%i) {{
+             %w1 = {}
+             %w2 = {}
+             %a = Conv(%x, %w1)
+             %b = MaxPool(%a) {{kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}}
+             %s = GlobalAveragePool(%b)
+             %t = Conv(%s, %w2)
+             %u = Sigmoid(%t)
+             %c = Mul(%b, %u)
+             %d = Concat(%b, %c) {{axis=1}}
+             %e, %f = Split(%d) {{axis=1, num_outputs=2}}
+             %g = Add(%e, %f)
+             %w3 = {}
+             %h = Conv(%g, %w3) {{pads=[2,2,2,2], dilations=[2,2]}}
+             %i = Flatten(%h)
+           }})",
+                       Weights(32, 32, 1), Weights(32, 32, 1), Weights(18, 32, 3)),
+           fmt::format(R"(graph g(%x: f32[1,24,6,5]) -> (%d) {{
+             %w1 = {}
+             %a = Conv(%x, %w1) {{pads=[0,1,2,0]}}
+             %b = Conv(%x, %w1) {{pads=[0,1,2,0]}}
+             %c = Concat(%a, %b) {{axis=1}}
+             %w2 = {}
+             %d = Conv(%c, %w2) {{pads=[1,1,1,1]}}
+           }})",
+                       Weights(24, 24, 2), Weights(9, 48, 3)),
+       }) {
+    std::map<std::string, int64_t> symbols = {{"n", 2}, {"h", 8}};
+    auto dull = Parse(text), blocked = Parse(text);
+    AssignLayouts(*blocked, TestSoc(), Level(2));
+    auto want = RunAll(*dull, FormRegions(*dull, TestSoc(), Level(0)), symbols);
+    auto got = RunAll(*blocked, FormRegions(*blocked, TestSoc(), Level(2)), symbols);
+    ASSERT_EQ(want.size(), got.size());
+    for (size_t i = 0; i < want.size(); ++i)
+      ASSERT_NEAR(want[i], got[i], 1e-4 * (1 + std::abs(want[i]))) << i << "\n"
+                                                                   << ToString(*blocked);
+  }
+}
+
 // Every sample of every operator that has kernels: legal ones, within bounds.
 TEST(Fuse, EverySampleLowersAndRuns) {
   for (const OpDef* op : AllOps())

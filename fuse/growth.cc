@@ -17,7 +17,7 @@ bool Named(const Node& n, std::initializer_list<std::string_view> names) {
 
 // Operators that read each input element once, so that a producer may be computed in the read.
 bool ReadsOnce(const Node& n, int operand) {
-  if (n.op->element) return n.op->fusion == Fusion::kPointwise || n.op->fusion == Fusion::kView;
+  if (!n.op->lower) return n.op->fusion == Fusion::kPointwise || n.op->fusion == Fusion::kView;
   return operand == 0 &&
          Named(n, {"Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization", "ReduceMean",
                    "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
@@ -98,7 +98,7 @@ void RegionGrowth::Start(NodeId n, Engine engine) {
   Growing r;
   r.nodes = {n};
   r.engine = engine;
-  if (node.op->lower && !node.op->element) r.anchor = n;
+  if (node.op->lower) r.anchor = n;
   for (ValueId v : node.outputs)
     if (v != kNone && r.pilot == kNone) r.pilot = v;
   if (r.anchor == kNone) {
@@ -182,8 +182,7 @@ std::string RegionGrowth::Refusal(int from, int into, NodeId n, ValueId v) const
         return "a gather, read elsewhere";
     Expr made = g_.value(v).type.Elements();
     const Node& node = g_.node(n);
-    Expr read =
-        node.op->lower && !node.op->element ? made : g_.value(node.outputs[0]).type.Elements();
+    Expr read = node.op->lower ? made : g_.value(node.outputs[0]).type.Elements();
     bool repeats = HintValue(read) > HintValue(made);
     if (s.flops > (repeats ? 2 : kCheapFlops)) return "too much to compute again";
   }

@@ -78,7 +78,7 @@ class Lowering {
   // The same under numpy broadcasting to a rank-r index of the output.
   tile::Val LoadBroadcast(int input, const Index& out_idx);
   // valid ? input[idx] : otherwise, where idx is clamped so that the load is always in range.
-  tile::Val LoadOr(int input, const Index& idx, tile::Val otherwise);
+  virtual tile::Val LoadOr(int input, const Index& idx, tile::Val otherwise);
   // lower only: element idx of output o has this value (each exactly once, any order). Stores it, or
   // what the fused consumers make of it.
   virtual void Yield(int output, const Index& idx, tile::Val value) = 0;

@@ -78,10 +78,20 @@ class RegionLowering {
     for (ValueId v : region_.outputs)
       if (used.contains(v)) stored_.insert(v);
     LoweredKernel kernel = context.Finish(final_report.schedule);
+    for (KernelArg& arg : kernel.args)
+      if (arg.kind == KernelArg::Kind::kPack) arg.id = PackId(context.packs()[arg.id]);
     if (Status fault = tile::Verify(kernel.kernel); !fault.ok())
       GE_CHECK(false, "kernel " + region_.name + ": " + fault.message() + "\n" +
                           tile::ToString(kernel.kernel));
     lowered_.kernels.push_back(std::move(kernel));
+  }
+
+  int PackId(const Pack& pack) {
+    for (size_t i = 0; i < lowered_.packs.size(); ++i)
+      if (lowered_.packs[i].source == pack.source && lowered_.packs[i].key == pack.key)
+        return static_cast<int>(i);
+    lowered_.packs.push_back(pack);
+    return static_cast<int>(lowered_.packs.size()) - 1;
   }
 
   // Element nodes only: outputs with one storage share a kernel.
@@ -93,7 +103,7 @@ class RegionLowering {
       for (ValueId v : rest)
         (SameStorage(view, BufferView(g_.value(v))) ? now : later).push_back(v);
       Add([&](LoweringContext& c, const LoopPolicy& policy, LoopReport* report) {
-        WalkStorage(c, now, policy, [&](const Index& idx) { c.StoreAll(now, idx); }, report);
+        WalkStorage(c, view, now, policy, [&](const Index& idx) { c.StoreAll(now, idx); }, report);
       });
       rest = std::move(later);
     }
@@ -135,19 +145,31 @@ class RegionLowering {
     g_.node(region_.anchor).op->lower(face);
   }
 
-  // In the order of storage where the space is that of a blocked or bordered output.
+  // In the order of storage where the space is that of a blocked or bordered output; in the order
+  // of a blocked operand where it has the same rank.
   void ForEach(LoweringContext& c, const std::vector<Expr>& extents, bool vector,
                const LoopPolicy& policy, const std::function<void(const Index&)>& body,
                LoopReport* report) {
     std::vector<ValueId> along;
+    Layout blocked;
+    auto consider = [&](ValueId v) {
+      const TensorType& type = g_.value(v).type;
+      if (blocked.IsNd() && type.rank() == static_cast<int>(extents.size()) && !g_.IsConstant(v))
+        blocked = type.layout;
+    };
     for (ValueId v : region_.outputs) {
       const View& view = c.ViewOf(v);
-      if (!along.empty()
-              ? SameStorage(view, c.ViewOf(along[0]))
-              : view.dims == extents && (HasBorder(view) || !g_.value(v).type.layout.IsNd()))
-        along.push_back(v);
+      bool special = HasBorder(view) || !g_.value(v).type.layout.IsNd();
+      bool same =
+          along.empty() ? special && view.dims == extents : SameStorage(view, c.ViewOf(along[0]));
+      if (same) along.push_back(v);
+      consider(v);
     }
-    if (vector && !along.empty()) return WalkStorage(c, along, policy, body, report);
+    if (!along.empty() && (vector || !g_.value(along[0]).type.layout.IsNd()))
+      return WalkStorage(c, View(c.ViewOf(along[0])), along, policy, body, report);
+    for (ValueId v : region_.inputs) consider(v);
+    if (!blocked.IsNd())
+      return WalkStorage(c, DenseView(blocked, extents), {}, policy, body, report);
     NestLoops(c.b(), extents, vector, policy, body, report);
   }
 

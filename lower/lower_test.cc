@@ -20,7 +20,7 @@ Region Whole(const Graph& g) {
   r.name = "whole";
   r.nodes = g.order;
   for (NodeId n : g.order)
-    if (g.node(n).op->lower && !g.node(n).op->element) r.anchor = n;
+    if (g.node(n).op->lower) r.anchor = n;
   for (ValueId v : g.inputs) r.inputs.push_back(v);
   for (size_t v = 0; v < g.values.size(); ++v)
     if (g.IsConstant(static_cast<ValueId>(v))) r.inputs.push_back(static_cast<ValueId>(v));

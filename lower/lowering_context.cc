@@ -5,7 +5,9 @@
 
 #include "base/check.h"
 #include "lower/cost.h"
+#include "lower/pack.h"
 #include "lower/scalar_constant.h"
+#include "ops/window.h"
 
 namespace ge {
 namespace {
@@ -56,8 +58,12 @@ LoweringContext::LoweringContext(const Graph& g, const Region& region, const Soc
     if (args && !args->contains(v)) return;
     if (arg_.contains(v) || g.value(v).kind != ValueKind::kTensor) return;
     const Value& value = g.value(v);
-    arg_[v] = AddArg({KernelArg::Kind::kValue, v}, value.name, value.type.dtype,
-                     ViewOf(v).Elements(), written);
+    KernelArg what{KernelArg::Kind::kValue, v};
+    if (value.constant != kNone && !value.type.layout.IsNd()) {
+      what = {KernelArg::Kind::kPack, static_cast<int>(packs_.size())};
+      packs_.push_back(PackInLayout(v, value.type));
+    }
+    arg_[v] = AddArg(what, value.name, value.type.dtype, ViewOf(v).Elements(), written);
   };
   for (ValueId v : region.inputs) declare(v, false);
   for (ValueId v : region.outputs) declare(v, true);
@@ -107,11 +113,7 @@ tile::Val LoweringContext::Read(ValueId v, const Index& idx) {
     return yielded_.val;
   }
   if (tile::Val known = ReadKnown(v, idx); known.valid()) return known;
-  if (!InRegion(v)) {
-    const View& view = ViewOf(v);
-    std::optional<Expr> offset = WalkOffset(view, idx);
-    return b_->Load(ArgOf(v), offset ? *offset : view.Offset(idx));
-  }
+  if (!InRegion(v)) return ReadBuffer(v, idx);
   GE_CHECK(g_.value(v).producer != region_.anchor,
            "the anchor's output is read before it is yielded: " + g_.value(v).name);
   for (auto scope = memo_.rbegin(); scope != memo_.rend(); ++scope)
@@ -123,6 +125,12 @@ tile::Val LoweringContext::Read(ValueId v, const Index& idx) {
   memo_.back().push_back({{v, idx}, val});
   if (outermost) memo_.clear();
   return val;
+}
+
+tile::Val LoweringContext::ReadBuffer(ValueId v, const Index& idx) {
+  const View& view = ViewOf(v);
+  std::optional<Expr> offset = WalkOffset(view, idx);
+  return b_->Load(ArgOf(v), offset ? *offset : view.Offset(idx));
 }
 
 // Facts and splat constants; else an invalid Val.
@@ -312,6 +320,35 @@ LoweredKernel LoweringContext::Finish(std::string schedule) {
 
 tile::Val NodeLowering::Load(int input, const Index& idx) {
   return context_.Read(node.inputs[input], idx);
+}
+
+namespace {
+
+// Does the halo of the value that a convolution reads hold its pads?
+bool HaloHoldsPads(const Graph& g, const Node& n) {
+  const Value& x = g.value(n.inputs[0]);
+  if (n.op->name != "Conv" || x.halo.empty() || x.type.rank() < 3) return false;
+  auto window = ForwardWindow(n, Tail(x.type.dims, 2), Tail(g.value(n.inputs[1]).type.dims, 2));
+  if (!window.ok()) return false;
+  for (int i = 0; i < window->rank(); ++i) {
+    int64_t lo = 0, hi = 0;
+    for (const Halo& halo : x.halo)
+      if (halo.axis == 2 + i) lo = halo.lo, hi = halo.hi;
+    if (!ProvablyLe(window->pad_lo[i], lo) || !ProvablyLe(window->pad_hi[i], hi)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// Padding that lies in memory needs no comparison.
+tile::Val NodeLowering::LoadOr(int input, const Index& idx, tile::Val otherwise) {
+  const tile::ValueNode& value = b.kernel().values[otherwise.id];
+  bool zero = value.op == tile::Op::kConst && value.f == 0 && value.i == 0;
+  ValueId v = node.inputs[input];
+  if (input == 0 && zero && !context_.InRegion(v) && HaloHoldsPads(graph, node))
+    return context_.ReadBuffer(v, idx);
+  return Lowering::LoadOr(input, idx, otherwise);
 }
 
 void NodeLowering::Yield(int output, const Index& idx, tile::Val value) {

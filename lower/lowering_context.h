@@ -57,6 +57,8 @@ class LoweringContext {
   tile::Builder& b() { return *b_; }
 
   tile::Val Read(ValueId v, const Index& idx);
+  // A load of a value from outside the region; idx may lie in its halo.
+  tile::Val ReadBuffer(ValueId v, const Index& idx);
   void Yield(ValueId v, const Index& idx, tile::Val value);
   // Stores these region outputs (values of element nodes) at idx.
   void StoreAll(const std::vector<ValueId>& outputs, const Index& idx);
@@ -67,6 +69,8 @@ class LoweringContext {
   // One more argument (a pack, a temporary). Before any Builder::Alloc.
   int AddArg(KernelArg what, std::string_view name, DType dtype, Expr elements, bool written);
   const View& ViewOf(ValueId v);
+  // Packs that arguments of kind kPack name by their position here.
+  const std::vector<Pack>& packs() const { return packs_; }
   bool InRegion(ValueId v) const;  // made by a node of the region
   // The anchor's output from which v follows; kNone if v does not depend on the anchor.
   ValueId RootOf(ValueId v) const;
@@ -98,6 +102,7 @@ class LoweringContext {
   std::unordered_map<ValueId, ValueId> root_;
   std::unordered_map<ValueId, int> uses_inside_;
   std::set<ValueId> used_, covered_;
+  std::vector<Pack> packs_;
 
   struct Yielded {
     ValueId value = kNone;
@@ -119,6 +124,7 @@ class NodeLowering : public Lowering {
         context_(context),
         loops_(std::move(loops)) {}
   tile::Val Load(int input, const Index& idx) override;
+  tile::Val LoadOr(int input, const Index& idx, tile::Val otherwise) override;
   void Yield(int output, const Index& idx, tile::Val value) override;
   void ForEach(const std::vector<Expr>& extents, bool vector,
                const std::function<void(const Index&)>& body) override;

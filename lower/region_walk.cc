@@ -15,13 +15,9 @@ Val AsBool(tile::Builder& b, Expr condition) { return b.Cast(b.Index(condition),
 
 class StorageWalk {
  public:
-  StorageWalk(LoweringContext& context, const std::vector<ValueId>& outputs,
+  StorageWalk(LoweringContext& context, const View& view, const std::vector<ValueId>& outputs,
               const std::function<void(const Index&)>& body)
-      : context_(context),
-        b_(context.b()),
-        outputs_(outputs),
-        body_(body),
-        view_(context.ViewOf(outputs[0])) {
+      : context_(context), b_(context.b()), outputs_(outputs), body_(body), view_(view) {
     context_.walk.emplace();
     context_.walk->view = view_;
   }
@@ -196,33 +192,66 @@ std::vector<std::pair<int, int>> CollapsedDims(LoweringContext& context, const V
   return groups;
 }
 
-void WalkStorage(LoweringContext& context, const std::vector<ValueId>& outputs,
+void WalkStorage(LoweringContext& context, const View& view, const std::vector<ValueId>& outputs,
                  const LoopPolicy& policy, const std::function<void(const Index&)>& body,
                  LoopReport* report) {
-  GE_CHECK(!outputs.empty());
-  StorageWalk(context, outputs, body).Run(policy, report);
+  StorageWalk(context, view, outputs, body).Run(policy, report);
 }
+
+namespace {
+
+// Zeroes physical dims d.. of `outputs`, dim `at` in [begin, begin + count) and the others whole.
+void ZeroSlab(LoweringContext& context, const std::vector<ValueId>& outputs, const View& view,
+              std::vector<Expr>& physical, int d, int at, Expr begin, Expr count) {
+  int n = static_cast<int>(view.extents.size());
+  if (d == n) return context.StoreZero(outputs, physical);
+  Expr extent = d == at ? count : view.extents[d];
+  if (extent.IsConst(0)) return;
+  LoopKind kind = d + 1 == n ? LoopKind::kVector : LoopKind::kSerial;
+  context.b().For("i", extent, kind, [&](Expr i) {
+    physical[d] = d == at ? begin + i : i;
+    ZeroSlab(context, outputs, view, physical, d + 1, at, begin, count);
+  });
+}
+
+}  // namespace
 
 void FillBorders(LoweringContext& context, const std::vector<ValueId>& outputs,
                  const LoopPolicy& policy, LoopReport* report) {
-  tile::Builder& b = context.b();
   const View view = context.ViewOf(outputs[0]);
+  int n = static_cast<int>(view.extents.size());
+  int first = n;                   // dims before the first one with a border are the grid
+  std::vector<int> ragged(n, -1);  // the outer dim of a tiled axis -> its inner dim
+  for (int d = n - 1; d >= 0; --d) {
+    if (view.halo_lo[d] || view.halo_hi[d]) first = d;
+    if (view.order[d].tile > 1 && !DivisibleBy(view.dims[view.order[d].axis], view.order[d].tile))
+      for (int e = d + 1; e < n; ++e)
+        if (view.order[e].axis == view.order[d].axis) ragged[d] = e, first = std::min(first, e);
+  }
+  std::vector<Expr> outer(view.extents.begin(), view.extents.begin() + first);
+  context.walk.emplace();
+  context.walk->view = view;
   NestLoops(
-      b, view.extents, false, policy,
-      [&](const Index& physical) {
-        Expr inside = 1;
-        std::vector<Expr> logical = view.Logical(physical);
-        for (size_t axis = 0; axis < view.dims.size(); ++axis) {
-          inside = And(inside, Le(0, logical[axis]));
-          inside = And(inside, Lt(logical[axis], view.dims[axis]));
+      context.b(), outer, false, policy,
+      [&](const Index& place) {
+        std::vector<Expr> physical = place;
+        physical.resize(n, Expr(0));
+        for (int d = first; d < n; ++d) {
+          Expr lo = view.halo_lo[d], hi = view.halo_hi[d];
+          ZeroSlab(context, outputs, view, physical, first, d, 0, lo);
+          ZeroSlab(context, outputs, view, physical, first, d, view.extents[d] - hi, hi);
         }
-        context.walk.emplace();
-        context.walk->view = view;
-        if (!inside.IsConst(1))
-          b.If(AsBool(b, Not(inside)), [&] { context.StoreZero(outputs, physical); });
-        context.walk.reset();
+        for (int d = 0; d < first; ++d) {
+          if (ragged[d] < 0) continue;
+          Expr valid = Mod(view.dims[view.order[d].axis], view.order[d].tile);
+          context.b().If(AsBool(context.b(), Eq(place[d], view.extents[d] - 1)), [&] {
+            ZeroSlab(context, outputs, view, physical, first, ragged[d], valid,
+                     view.order[d].tile - valid);
+          });
+        }
       },
       report);
+  context.walk.reset();
 }
 
 }  // namespace ge

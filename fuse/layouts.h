@@ -1,0 +1,20 @@
+// The questions that layout choice asks of a node. See layouts.cc for the rules.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace ge {
+
+// A convolution that reads and writes NC1HWC0: f32, rank 4, constant weights, one group or
+// depthwise, constant pads.
+struct BlockedConv {
+  bool depthwise = false;
+  int64_t channels_in = 0, channels_out = 0;
+  std::vector<int64_t> pad_lo, pad_hi;  // of H and W
+};
+bool AsBlockedConv(const Graph& g, const Node& n, BlockedConv* conv);
+
+}  // namespace ge
