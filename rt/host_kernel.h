@@ -28,6 +28,7 @@ struct HostTensor {
   uint8_t dtype = 0;
   std::span<const int64_t> dims;
   const void* data = nullptr;                // null: absent
+  int64_t bytes = 0;                         // of storage, if known: layouts with halo or pad lanes
   Object* object = nullptr;                  // set if the buffer is a slot
 };
 struct HostOutput {

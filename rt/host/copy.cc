@@ -1,4 +1,5 @@
 // Copy: output = input, byte for byte (tensors and object slots).
+// BindSizes: the symbols that the task binds = values of its size expressions, all at once.
 // Sizes: output[i] = value of the task's i-th size expression, in the output's integer type.
 #include <algorithm>
 #include <cstring>
@@ -25,7 +26,10 @@ Status Copy(HostCall& call) {
     if (in.object != out.object) *out.object = *in.object;
     return {};
   }
-  const int64_t bytes = BytesFor(static_cast<DType>(in.dtype), Elements(in.dims));
+  // Storage of one size has one layout: halo and pad lanes are copied too.
+  const bool whole = in.bytes > 0 && in.bytes == out.bytes;
+  const int64_t bytes =
+      whole ? in.bytes : BytesFor(static_cast<DType>(in.dtype), Elements(in.dims));
   if (out.allocate != nullptr) out.data = out.allocate(out.context, bytes);
   if (bytes == 0) return {};
   if (in.data == nullptr || out.data == nullptr || (out.allocate == nullptr && bytes > out.bytes)) {
@@ -70,8 +74,14 @@ Status Sizes(HostCall& call) {
   }
 }
 
-[[maybe_unused]] const bool kRegistered =
-    RegisterHost("Copy", Copy) && RegisterHost("Sizes", Sizes);
+Status BindSizes(HostCall& call) {
+  call.sizes.assign(call.values.begin(), call.values.end());
+  return {};
+}
+
+[[maybe_unused]] const bool kRegistered = RegisterHost("Copy", Copy) &&
+                                          RegisterHost("Sizes", Sizes) &&
+                                          RegisterHost("BindSizes", BindSizes);
 
 }  // namespace
 }  // namespace ge::rt
