@@ -130,7 +130,7 @@ bool ExpandAttention(Graph& g, NodeId n) {
   const ValueId capped = scores;
   const bool causal = e.Int("is_causal", 0) != 0;
   if (e.Has(kMask) || causal || e.Has(kNonPad))
-    scores = e.Op("ge.MaskScores", {scores, e.In(kMask), e.In(kNonPad), e.Exprs({s.past})},
+    scores = e.Op("ge.MaskScores", {scores, e.Exprs({s.past}), e.In(kMask), e.In(kNonPad)},
                   {{"is_causal", int64_t{causal}}});
   const ValueId biased = scores;
   const auto precision = static_cast<DType>(e.Int("softmax_precision", static_cast<int64_t>(t)));
@@ -163,7 +163,7 @@ const OpDef& kAttention = Register(
           "(f32[2,4,24], f32[2,6,8], f32[2,6,8]) {q_num_heads=3, kv_num_heads=1, is_causal=1}"},
      .tolerance = 1e-4});
 
-enum MaskOperand { kRaw, kMaskIn, kLengths, kPast };
+enum MaskOperand { kRaw, kPast, kMaskIn, kLengths };
 
 Status InferMaskScores(InferContext& c) {
   GE_TRY(CheckRank(c, kRaw, 4));
@@ -213,7 +213,7 @@ Val MaskScores(Lowering& l, int, const Index& i) {
 
 const OpDef& kMaskScores = Register({.name = "MaskScores",
                                      .domain = "ge",
-                                     .min_inputs = 4,
+                                     .min_inputs = 2,
                                      .max_inputs = 4,
                                      .infer = InferMaskScores,
                                      .element = MaskScores,

@@ -204,8 +204,11 @@ Position Geometry::At(size_t axis_number, Expr o) const {
   if (coordinates == "tf_half_pixel_for_nn") x = (i + 0.5) / scale;
   if (coordinates == "pytorch_half_pixel")
     x = unless_single([&] { return half_pixel; }, b.Const(DType::kF64, 0));
-  if (coordinates == "align_corners")
-    x = unless_single([&] { return i * F64(a.in - 1) / steps; }, b.Const(DType::kF64, 0));
+  if (coordinates == "align_corners") {
+    // The last output meets the last input, where the output's length is the exact in * scale.
+    const Val last = a.scale > 0 || a.runtime_scale ? scale * F64(a.in) - 1 : F64(a.out - 1);
+    x = b.Select(Less(Like(last, 0), last), i * F64(a.in - 1) / last, Like(last, 0));
+  }
   if (coordinates == "half_pixel_symmetric") {
     const Val adjustment = F64(a.out) / (scale * F64(a.in));
     x = F64(a.in) * 0.5 * (1.0 - adjustment) + half_pixel;
