@@ -126,15 +126,20 @@ void KernelPrinter::PrintGemmStep(const BrGemm& g, const std::string& acc, const
       }
     }
   }
+  // Loads of the next step must not be hoisted into this one: every register is taken.
+  Line("__asm__ volatile(\"\" ::: \"memory\");");
   Close();
 }
 
 void KernelPrinter::PrintEpilogueCell(const Stmt& s, const std::string& acc, const std::string& row,
                                       int v, const std::string& count) {
-  symbols_[s.gemm.row.node()] = row;
-  symbols_[s.gemm.col.node()] = fmt::format("{}L", v * lanes_);
-  vars_[s.gemm.acc] = {acc, true};
-  vector_ = VectorScope{s.gemm.col, symbols_[s.gemm.col.node()], count};
+  const BrGemm& g = s.gemm;
+  Expr lane = g.col.node()->arena->Symbol(fmt::format("lane_of_{}", lanes_),
+                                          {.lo = 0, .hi = lanes_ - 1, .extent = lanes_});
+  symbols_[g.row.node()] = row;
+  symbols_[lane.node()] = "0L";
+  vars_[g.acc] = {acc, true};
+  vector_ = VectorScope{lane, "0L", count, g.col, lane + v * lanes_};
   Open();
   PrintBody(s.body);
   Close();

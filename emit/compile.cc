@@ -118,6 +118,7 @@ void Keep(const tile::Kernel& kernel, const std::string& hash, const std::string
 
 struct Batch {
   std::vector<int> kernels;  // indices into the distinct kernels
+  std::string source;        // C text
   std::string object;        // path of the result
   Status status;
 };
@@ -149,7 +150,7 @@ std::string SourceOf(const Build& b, const Batch& batch) {
 Status CompileBatch(Build& b, Batch& batch, int number) {
   std::string source = b.folder.File(fmt::format("b{}.c", number));
   batch.object = b.folder.File(fmt::format("b{}.o", number));
-  GE_TRY(WriteFileAtomically(source, SourceOf(b, batch)));
+  GE_TRY(WriteFileAtomically(source, batch.source));
   std::vector<std::string> argv = {b.compiler.path};
   for (std::string& f : CompilerFlags(b.soc, b.compiler, b.options.sanitize))
     argv.push_back(std::move(f));
@@ -187,6 +188,8 @@ Status CompileMissing(Build& b, std::vector<int> missing) {
   size_t jobs = b.options.jobs > 0 ? static_cast<size_t>(b.options.jobs)
                                    : std::max(1u, std::thread::hardware_concurrency());
   std::vector<Batch> batches = DealBatches(b, std::move(missing), jobs);
+  // Printing simplifies Exprs, whose arena belongs to one thread.
+  for (Batch& batch : batches) batch.source = SourceOf(b, batch);
   std::atomic<size_t> next = 0;
   auto work = [&] {
     for (size_t i; (i = next++) < batches.size();) {

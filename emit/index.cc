@@ -18,9 +18,9 @@ bool DividesUnsigned(Expr a, Expr b) { return Bounds(a).lo >= 0 && b.IsConst() &
 
 std::string KernelPrinter::IndexNary(Expr e, const std::string& lane) {
   const ExprNode* n = e.node();
-  std::string text = Index(n->args[0], lane);
+  std::string text = Spell(n->args[0], lane);
   for (size_t i = 1; i < n->args.size(); ++i) {
-    std::string next = Index(n->args[i], lane);
+    std::string next = Spell(n->args[i], lane);
     switch (n->kind) {
       case ExprKind::kAdd: text += " + " + next; break;
       case ExprKind::kMul: text += " * " + next; break;
@@ -33,10 +33,22 @@ std::string KernelPrinter::IndexNary(Expr e, const std::string& lane) {
   return "(" + text + ")";
 }
 
+Expr KernelPrinter::Resolved(Expr e) const {
+  if (!vector_ || !vector_->column.IsSymbol() || !DependsOn(e, vector_->column)) return e;
+  return Substitute(e, [&](Expr s) -> std::optional<Expr> {
+    if (s == vector_->column) return vector_->column_value;
+    return std::nullopt;
+  });
+}
+
 std::string KernelPrinter::Index(Expr e, const std::string& lane) {
+  return Spell(Resolved(e), lane);
+}
+
+std::string KernelPrinter::Spell(Expr e, const std::string& lane) {
   if (e.IsConst()) return Constant(e.value());
   const ExprNode* n = e.node();
-  auto arg = [&](size_t i) { return Index(n->args[i], lane); };
+  auto arg = [&](size_t i) { return Spell(n->args[i], lane); };
   switch (n->kind) {
     case ExprKind::kSymbol: {
       auto it = symbols_.find(n);
@@ -75,7 +87,7 @@ std::string KernelPrinter::Index(Expr e, const std::string& lane) {
 bool KernelPrinter::Varying(Expr e) const {
   if (e.IsConst() || (!vector_ && varying_symbols_.empty())) return false;
   std::vector<Expr> symbols;
-  CollectSymbols(e, symbols);
+  CollectSymbols(Resolved(e), symbols);
   for (Expr s : symbols) {
     if ((vector_ && s == vector_->symbol) || varying_symbols_.contains(s.node())) return true;
   }
@@ -84,7 +96,7 @@ bool KernelPrinter::Varying(Expr e) const {
 
 std::optional<int64_t> KernelPrinter::LaneStride(Expr e) const {
   if (!vector_) return std::nullopt;
-  std::optional<Linear> linear = AsLinear(e, vector_->symbol);
+  std::optional<Linear> linear = AsLinear(Resolved(e), vector_->symbol);
   if (!linear || !linear->coefficient.IsConst() || Varying(linear->rest)) return std::nullopt;
   return linear->coefficient.value();
 }

@@ -30,6 +30,9 @@ struct VectorScope {
   Expr symbol;
   std::string base;
   std::string count;
+  // A cell of a BrGemm: `column` stands for column_base + symbol, so that tiles of the column's
+  // axis are seen through. Constant 0: none.
+  Expr column = 0, column_value = 0;
 };
 
 class KernelPrinter {
@@ -84,7 +87,9 @@ class KernelPrinter {
   CValue ByLanes(DType type, Expr offset, const std::string& load);
   // index.cc
   std::string Index(Expr e, const std::string& lane = "");
+  std::string Spell(Expr e, const std::string& lane);
   std::string IndexNary(Expr e, const std::string& lane);
+  Expr Resolved(Expr e) const;  // with the column of a BrGemm cell replaced
   bool Varying(Expr e) const;
   // e = 1 or c (constant) times the vector symbol plus a uniform rest; nullopt otherwise.
   std::optional<int64_t> LaneStride(Expr e) const;
