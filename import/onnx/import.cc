@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <unordered_map>
@@ -57,6 +58,24 @@ std::string SymbolName(std::string_view raw) {
   return name;
 }
 
+// Nodes that no output needs die.
+void Sweep(Graph& g) {
+  std::vector<char> needed(g.values.size(), 0);
+  for (ValueId v : g.outputs) needed[v] = 1;
+  std::vector<NodeId> live;
+  for (auto it = g.order.rbegin(); it != g.order.rend(); ++it) {
+    Node& n = g.node(*it);
+    n.dead = std::none_of(n.outputs.begin(), n.outputs.end(),
+                          [&](ValueId v) { return v != kNone && needed[v]; });
+    if (n.dead) continue;
+    live.push_back(*it);
+    for (ValueId v : n.inputs)
+      if (v != kNone) needed[v] = 1;
+    for (auto& sub : n.subgraphs) Sweep(*sub);
+  }
+  g.order.assign(live.rbegin(), live.rend());
+}
+
 class Importer {
  public:
   Importer(const ModelProto& model, const ImportOptions& options, TensorSource& tensors,
@@ -75,7 +94,7 @@ class Importer {
     GE_TRY(builder_.Body(model_.graph, scope_, frame));
     for (const ValueInfoProto& o : model_.graph.outputs)
       GE_TRY(AddOutput(o).In(fmt::format("output '{}'", o.name)));
-    Sweep();
+    Sweep(*graph_);
     return std::move(graph_);
   }
 
@@ -189,11 +208,15 @@ class Importer {
       facts.hi = given.range->second;
       facts.hint = std::min(std::max(facts.hint, facts.lo), facts.hi);
     }
-    if (dim.param.empty())
-      return graph_->arena().Fresh(SymbolName(fmt::format("{}.{}", name, axis)), facts);
+    if (dim.param.empty()) return NewSymbol(SymbolName(fmt::format("{}.{}", name, axis)), facts);
     auto [at, fresh] = symbols_.emplace(dim.param, Expr());
-    if (fresh) at->second = graph_->arena().Fresh(SymbolName(dim.param), facts);
+    if (fresh) at->second = NewSymbol(SymbolName(dim.param), facts);
     return at->second;
+  }
+
+  Expr NewSymbol(const std::string& name, const SymbolFacts& facts) {
+    ExprArena& arena = graph_->arena();
+    return arena.Find(name) ? arena.Fresh(name, facts) : arena.Symbol(name, facts);
   }
 
   Status AddOutput(const ValueInfoProto& o) {
@@ -218,25 +241,6 @@ class Importer {
       return Invalid(fmt::format("declared as a tensor of {}, but it is {}", Name(dtype),
                                  ToString(g.value(v).type)));
     return Status();
-  }
-
-  // Nodes that no output needs die.
-  void Sweep() {
-    Graph& g = *graph_;
-    std::vector<char> needed(g.values.size(), 0);
-    for (ValueId v : g.outputs) needed[v] = 1;
-    std::vector<NodeId> live;
-    for (auto it = g.order.rbegin(); it != g.order.rend(); ++it) {
-      Node& n = g.node(*it);
-      bool used = false;
-      for (ValueId v : n.outputs) used = used || (v != kNone && needed[v]);
-      n.dead = !used;
-      if (!used) continue;
-      live.push_back(*it);
-      for (ValueId v : n.inputs)
-        if (v != kNone) needed[v] = 1;
-    }
-    g.order.assign(live.rbegin(), live.rend());
   }
 
   const ModelProto& model_;
