@@ -113,11 +113,15 @@ void KernelPrinter::PrintReduce(const Stmt& s) {
 
 // Lanes pay if every load of the value is contiguous or constant along the innermost axis.
 bool KernelPrinter::ReducesInLanes(const Stmt& s) const {
-  if (s.axes.empty() || !s.body.empty()) return false;
+  if (s.axes.empty()) return false;
   const auto& [symbol, extent] = s.axes.back();
   if (extent.IsConst() && extent.value() < lanes_) return false;
   bool contiguous = false;
   std::vector<tile::ExprId> stack = {s.value};
+  for (const Stmt& let : s.body) {  // what the step names first
+    if (let.kind != tile::StmtKind::kLet || kernel_.vars[let.var].index.IsSymbol()) return false;
+    stack.push_back(let.value);
+  }
   std::unordered_set<tile::ExprId> seen;
   while (!stack.empty()) {
     tile::ExprId id = stack.back();

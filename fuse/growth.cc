@@ -56,8 +56,7 @@ void RegionGrowth::NearMiss(NodeId n, int region, const std::string& reason) con
 // Is v written, or could it be, at the region's own index?
 bool RegionGrowth::Aligned(int region, ValueId v) const {
   const Growing& r = regions_[region];
-  return SameDims(g_.value(v).type, g_.value(r.pilot).type) &&
-         g_.value(v).halo == g_.value(r.pilot).halo;
+  return SameDims(g_.value(v).type, g_.value(r.pilot).type);
 }
 
 void RegionGrowth::AddReads(Growing& r, NodeId n) {

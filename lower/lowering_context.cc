@@ -219,8 +219,9 @@ void LoweringContext::StoreAll(const std::vector<ValueId>& outputs, const Index&
 void LoweringContext::Store(ValueId v, const Index& idx, tile::Val value) {
   int arg = ArgOf(v);
   const View& view = ViewOf(v);
+  // Halos may differ: coordinates are those of elements.
   bool along = walk && view.order == walk->view.order && view.modulo == walk->view.modulo &&
-               view.extents == walk->view.extents && idx == walk->logical;
+               view.dims == walk->view.dims && idx == walk->logical;
   if (!along) {
     if (walk && walk->interior.valid())
       b_->If(walk->interior, [&] { b_->Store(arg, view.Offset(idx), value); });
@@ -228,11 +229,16 @@ void LoweringContext::Store(ValueId v, const Index& idx, tile::Val value) {
       b_->Store(arg, view.Offset(idx), value);
     return;
   }
-  covered_.insert(v);
+  if (view.extents == walk->view.extents && view.halo_lo == walk->view.halo_lo) covered_.insert(v);
   if (walk->interior.valid()) value = b_->Select(walk->interior, value, b_->Const(value.type(), 0));
+  if (view.HasPadLanes()) {
+    Expr offset = view.offset;
+    for (size_t d = 0; d < view.order.size(); ++d)
+      offset += (walk->physical[d] - walk->view.halo_lo[d] + view.halo_lo[d]) * view.strides[d];
+    return b_->Store(arg, offset, value);
+  }
   std::optional<Expr> offset = WalkOffset(view, idx);
-  GE_CHECK(offset.has_value());
-  b_->Store(arg, *offset, value);
+  b_->Store(arg, offset ? *offset : view.Offset(idx), value);
 }
 
 void LoweringContext::StoreZero(const std::vector<ValueId>& outputs,
