@@ -45,7 +45,8 @@ Val ToSmallFloat(Builder& b, Val x, DType to, bool saturate) {
   // 111).
   Val size = b.Unary(Op::kAbs, x), limit = b.F(s.overflow);
   Val over = to == DType::kF8E4M3FN ? Less(limit, size) : LessEqual(limit, size);
-  Val beyond = s.infinity ? x * INFINITY : b.F(NAN);
+  double far = s.infinity ? INFINITY : NAN;
+  Val beyond = b.Select(Less(x, b.F(0)), b.F(-far), b.F(far));
   return b.Select(over, beyond, clamped);
 }
 

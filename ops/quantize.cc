@@ -37,7 +37,8 @@ Index ScaleIndex(const Lowering& l, int operand, const Index& idx) {
 
 Status CheckScale(InferContext& ctx) {
   const TensorType &x = ctx.In(0), &scale = ctx.In(1);
-  if (ctx.Has(2) && ctx.In(2).rank() != scale.rank()) {
+  bool one = ctx.Has(2) && ctx.In(2).Elements().IsConst(1) && scale.Elements().IsConst(1);
+  if (ctx.Has(2) && !one && ctx.In(2).rank() != scale.rank()) {
     return ctx.Fault(fmt::format("zero point has shape {}, scale {}; they must be equal",
                                  ShapeText(ctx.In(2).dims), ShapeText(scale.dims)));
   }

@@ -132,27 +132,67 @@ const OpDef& kFlatten = Register({.name = "Flatten",
 
 // --- Squeeze, Unsqueeze -------------------------------------------------------------------------
 
+// Axes of the operand or attribute; nullopt if there are none. Axes read at run time are symbolic.
+Result<std::optional<std::vector<Expr>>> GivenAxes(InferContext& ctx) {
+  using Axes = std::optional<std::vector<Expr>>;
+  if (ctx.Has(1)) {
+    GE_ASSIGN(auto axes, SizesOf(ctx, 1));
+    return Axes(std::move(axes));
+  }
+  if (!HasAttr(ctx.node, "axes")) return Axes();
+  auto ints = ctx.Ints("axes");
+  return Axes(std::vector<Expr>(ints.begin(), ints.end()));
+}
+
+// 0 or 1 for each of `rank` axes: is it named? Constant axes must be legal and different.
+Result<std::vector<Expr>> Marks(const std::vector<Expr>& axes, int64_t rank) {
+  std::vector<int64_t> known;
+  for (Expr a : axes) {
+    if (a.IsConst()) known.push_back(a.value());
+  }
+  GE_ASSIGN([[maybe_unused]] auto checked, NormaliseAxes(known, static_cast<int>(rank)));
+  std::vector<Expr> marks(rank, 0);
+  for (int64_t d = 0; d < rank; ++d) {
+    for (Expr a : axes) marks[d] = Or(marks[d], Or(Eq(a, d), Eq(a, d - rank)));
+  }
+  return marks;
+}
+
+// Number of axes before d that are not marked.
+Expr PlainBefore(const std::vector<Expr>& marks, int64_t d) {
+  Expr count = 0;
+  for (int64_t e = 0; e < d; ++e) count += Expr(1) - marks[e];
+  return count;
+}
+
 Status InferSqueeze(InferContext& ctx) {
   const Dims& in = ctx.In(0).dims;
-  GE_ASSIGN(auto given, AxesOf(ctx.graph, ctx.node, 1, "axes"));
-  Dims out;
-  std::vector<int> axes;
+  int64_t rank = in.size();
+  GE_ASSIGN(auto given, GivenAxes(ctx));
+  std::vector<Expr> marks(rank, 0);
+  for (int64_t d = 0; d < rank && !given; ++d) marks[d] = in[d].IsConst(1);
   if (given) {
-    GE_ASSIGN(axes, NormaliseAxes(*given, static_cast<int>(in.size())));
+    GE_ASSIGN(marks, Marks(*given, rank));
   }
-  for (int i = 0; i < static_cast<int>(in.size()); ++i) {
-    bool drop = given ? std::find(axes.begin(), axes.end(), i) != axes.end() : in[i].IsConst(1);
-    if (!drop) {
-      // Without axes the rank would depend on the sizes: a symbolic dim is taken to be no 1.
-      if (!given)
-        ctx.Check(Ne(in[i], 1),
-                  fmt::format("Squeeze without axes: dim {} must not be 1", ToString(in[i])));
-      out.push_back(in[i]);
-    } else if (in[i].IsConst() && !in[i].IsConst(1)) {
-      return ctx.Fault(fmt::format("axis {} of {} has {} elements, must have 1", i, ShapeText(in),
-                                   in[i].value()));
-    } else {
-      ctx.Check(Eq(in[i], 1), fmt::format("squeezed axis {} ({}) must be 1", i, ToString(in[i])));
+  int64_t dropped =
+      given ? static_cast<int64_t>(given->size()) : std::count(marks.begin(), marks.end(), Expr(1));
+  for (int64_t d = 0; d < rank; ++d) {
+    if (marks[d].IsConst(1) && in[d].IsConst() && !in[d].IsConst(1)) {
+      return ctx.Fault(fmt::format("axis {} of {} has {} elements, must have 1", d, ShapeText(in),
+                                   in[d].value()));
+    }
+    ctx.Check(Or(Not(marks[d]), Eq(in[d], 1)),
+              fmt::format("squeezed axis {} ({}) must be 1", d, ToString(in[d])));
+    // Without axes the rank would depend on the sizes: a symbolic dim is taken to be no 1.
+    if (!given && !in[d].IsConst()) {
+      ctx.Check(Ne(in[d], 1),
+                fmt::format("Squeeze without axes: dim {} must not be 1", ToString(in[d])));
+    }
+  }
+  Dims out(rank - dropped, 1);
+  for (int64_t j = 0; j < rank - dropped; ++j) {
+    for (int64_t d = 0; d < rank; ++d) {
+      out[j] = Select(And(Not(marks[d]), Eq(PlainBefore(marks, d), j)), in[d], out[j]);
     }
   }
   PassFacts(ctx, std::move(out));
@@ -160,12 +200,17 @@ Status InferSqueeze(InferContext& ctx) {
 }
 
 Status InferUnsqueeze(InferContext& ctx) {
-  GE_ASSIGN(auto given, AxesOf(ctx.graph, ctx.node, 1, "axes"));
+  const Dims in = ctx.In(0).dims;
+  GE_ASSIGN(auto given, GivenAxes(ctx));
   if (!given) return ctx.Fault("axes are missing");
-  Dims out = ctx.In(0).dims;
-  GE_ASSIGN(auto axes, NormaliseAxes(*given, static_cast<int>(out.size() + given->size())));
-  std::sort(axes.begin(), axes.end());
-  for (int axis : axes) out.insert(out.begin() + axis, Expr(1));
+  GE_ASSIGN(auto marks, Marks(*given, in.size() + given->size()));
+  Dims out(marks.size(), 1);
+  for (size_t d = 0; d < marks.size(); ++d) {
+    for (size_t j = 0; j < in.size(); ++j) {
+      Expr here = And(Not(marks[d]), Eq(PlainBefore(marks, d), static_cast<int64_t>(j)));
+      out[d] = Select(here, in[j], out[d]);
+    }
+  }
   PassFacts(ctx, std::move(out));
   return {};
 }
@@ -176,6 +221,7 @@ OpDef AxesView(const char* name, Status (*infer)(InferContext&), const char* sam
           .max_inputs = 2,
           .infer = infer,
           .element = Element,
+          .expand = ExpandSizes<1>,
           .fusion = Fusion::kView,
           .in_place = true,
           .flops_per_element = 0,

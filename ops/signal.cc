@@ -3,7 +3,8 @@
 //          onesided: k <= N/2 only; its inverse takes those and gives real numbers
 //   STFT   y[b,f,k] = sum over n of window[n] x[b, f * step + n] e^(-2 pi j k n / N)
 //   MelWeightMatrix   triangles over the mel scale (see below)
-// Angles are reduced exactly: k * n mod N is taken in integers.
+// Angles are reduced exactly: k * n mod N is taken in integers. Sums are taken in f64, because
+// terms that cancel are common here.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -94,7 +95,8 @@ void LowerDft(Lowering& l) {
   const Dims in = l.In(0).dims, out = l.Out(0).dims;
   const int64_t last = static_cast<int64_t>(in.size()) - 1;
   Transform t = TransformOf(l.node, in, SizesOf(l, 1), SizesOf(l, 2));
-  DType f = ComputeType(l.In(0).dtype);
+  const DType f = DType::kF64;
+  auto load = [&](const Index& at) { return l.b.Cast(l.Load(0, at), f); };
   bool to_real = t.inverse && t.onesided;
   Expr terms = Min(t.in, to_real ? FloorDiv(t.length, 2) + 1 : t.length);
   l.ForEach(out, false, [&](const Index& o) {
@@ -105,9 +107,9 @@ void LowerDft(Lowering& l) {
       for (int64_t d = 0; d < last; ++d) at[d] = Select(t.Here(d), n[0], o[d]);
       Complex x;
       at[last] = 0;
-      x.re = l.Load(0, at);
+      x.re = load(at);
       at[last] = 1;
-      if (t.complex) x.im = l.Load(0, at);
+      if (t.complex) x.im = load(at);
       Val part =
           Part(l, x, Turn(l, f, k, n[0], t.length, t.inverse ? 1 : -1), to_real ? 0 : o[last]);
       if (!to_real) return part;
@@ -116,7 +118,7 @@ void LowerDft(Lowering& l) {
       return part * l.b.Cast(l.b.Index(Select(once, 1, 2)), f);
     });
     if (t.inverse) sum = sum / l.b.Cast(l.b.Index(t.length), f);
-    l.Yield(0, o, sum);
+    l.Yield(0, o, l.b.Convert(sum, l.Out(0).dtype));
   });
 }
 
@@ -165,25 +167,26 @@ void LowerStft(Lowering& l) {
   const Dims& signal = l.In(0).dims;
   Frames f =
       FramesOf(l.node, signal, SizesOf(l, 1), l.Has(2) ? &l.In(2).dims : nullptr, SizesOf(l, 3));
-  DType t = ComputeType(l.In(0).dtype);
+  const DType t = DType::kF64;
+  auto load = [&](int i, const Index& at) { return l.b.Cast(l.Load(i, at), t); };
   bool ranked = signal.size() == 3, complex = ranked && signal[2].IsConst(2);
   l.ForEach(l.Out(0).dims, false, [&](const Index& o) {
     Val y = l.b.Reduce(ReduceOp::kSum, {f.length}, [&](const std::vector<Expr>& n) {
       Index at{o[0], o[1] * f.step + n[0]};
       if (ranked) at.push_back(0);
-      Complex x{l.Load(0, at), {}};
+      Complex x{load(0, at), {}};
       if (complex) {
         at[2] = 1;
-        x.im = l.Load(0, at);
+        x.im = load(0, at);
       }
       if (l.Has(2)) {
-        Val w = l.Load(2, {n[0]});
+        Val w = load(2, {n[0]});
         x.re = x.re * w;
         if (complex) x.im = x.im * w;
       }
       return Part(l, x, Turn(l, t, o[2], n[0], f.length, -1), o[3]);
     });
-    l.Yield(0, o, y);
+    l.Yield(0, o, l.b.Convert(y, l.Out(0).dtype));
   });
 }
 
