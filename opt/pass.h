@@ -1,10 +1,12 @@
 // Pass: one function over a Graph that says whether it changed something. A pass cannot fail.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "ir/graph.h"
 #include "ir/policy.h"
 
@@ -19,12 +21,15 @@ struct PassServices {
 
 struct Pass {
   std::string_view name;
-  std::vector<std::string_view> needs, gives;   // properties, checked against the written order
+  std::vector<std::string_view> needs, gives;  // properties, checked against the written order
   bool (*run)(Graph&, const Policy&, const PassServices&);
 };
 
 const Pass* FindPass(std::string_view name);
-std::vector<const Pass*> AllPasses();
+std::vector<const Pass*> AllPasses();  // sorted by name
 bool RegisterPass(const Pass& pass);
+
+// Whether in this order each pass finds the properties that it needs given by an earlier one.
+Status CheckOrder(std::span<const std::string_view> names);
 
 }  // namespace ge

@@ -1,0 +1,103 @@
+// Questions and repairs that several passes share: see facts.h.
+#include "opt/facts.h"
+
+#include <cmath>
+#include <memory>
+
+#include "abi/convert.h"
+#include "ir/opdef.h"
+
+namespace ge {
+namespace {
+
+constexpr double kExactIntegers = 0x1p53;
+
+bool SameFacts(const Value& a, const Value& b) {
+  return a.type == b.type && a.elems == b.elems && a.kind == b.kind;
+}
+
+}  // namespace
+
+std::optional<std::vector<double>> Numbers(const Constant& c) {
+  if (c.dtype == DType::kString || BitWidth(c.dtype) == 0 || BitWidth(c.dtype) > 64) return {};
+  if (c.dtype == DType::kC64) return {};
+  const int64_t n = c.Elements();
+  std::vector<double> values(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) {
+    const double v = LoadElement<double>(c.dtype, c.bytes.data(), i);
+    if (IsInteger(c.dtype) && std::fabs(v) > kExactIntegers) return {};
+    values[static_cast<size_t>(i)] = v;
+  }
+  return values;
+}
+
+Constant FromNumbers(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values) {
+  const auto n = static_cast<int64_t>(values.size());
+  auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(BytesFor(dtype, n)));
+  for (int64_t i = 0; i < n; ++i)
+    StoreElement(dtype, bytes->data(), i, values[static_cast<size_t>(i)]);
+  Constant c;
+  c.dtype = dtype;
+  c.dims = std::move(dims);
+  c.bytes = *bytes;
+  c.keep = bytes;
+  return c;
+}
+
+bool AllAre(const Constant& c, double x) {
+  if (c.Elements() == 0 || c.dtype == DType::kString || c.dtype == DType::kC64 ||
+      c.dtype == DType::kC128) {
+    return false;
+  }
+  for (int64_t i = 0; i < c.Elements(); ++i) {
+    const double v = LoadElement<double>(c.dtype, c.bytes.data(), i);
+    if (v != x || std::signbit(v) != std::signbit(x)) return false;
+  }
+  return true;
+}
+
+bool IsRandom(const Node& n) {
+  const std::string& name = n.op->name;
+  return name.starts_with("Random") || name == "Bernoulli" || name == "Multinomial" ||
+         name == "Dropout" || name == "ge.Random";
+}
+
+bool InferAgain(Graph& g, const std::vector<ValueId>& changed) {
+  if (changed.empty()) return false;
+  std::vector<bool> dirty(g.values.size(), false);
+  for (ValueId v : changed) dirty[v] = true;
+  bool any = false;
+  for (NodeId id : g.order) {
+    Node& n = g.node(id);
+    bool affected = false;
+    for (ValueId v : n.inputs) affected = affected || (v != kNone && dirty[v]);
+    if (!affected) continue;
+    std::vector<Value> before;
+    for (ValueId v : n.outputs) before.push_back(v == kNone ? Value() : g.value(v));
+    const bool ok = Infer(g, n).ok();
+    for (size_t o = 0; o < n.outputs.size(); ++o) {
+      const ValueId v = n.outputs[o];
+      if (v == kNone) continue;
+      if (!ok) {
+        g.value(v).type = before[o].type;
+        g.value(v).elems = before[o].elems;
+        continue;
+      }
+      g.value(v).type.layout = before[o].type.layout;
+      if (!g.value(v).elems && before[o].elems) g.value(v).elems = before[o].elems;
+      if (!SameFacts(before[o], g.value(v))) dirty[v] = any = true;
+    }
+  }
+  return any;
+}
+
+void ForEachGraph(Graph& g, const std::function<void(Graph&)>& f) {
+  for (size_t i = 0; i < g.nodes.size(); ++i) {
+    if (g.nodes[i].dead) continue;
+    for (size_t s = 0; s < g.nodes[i].subgraphs.size(); ++s)
+      ForEachGraph(*g.nodes[i].subgraphs[s], f);
+  }
+  f(g);
+}
+
+}  // namespace ge
