@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/fp_state.h"
-#include "driver/host_attrs.h"
 #include "driver/kernel_runner.h"
+#include "ir/host_attrs.h"
 #include "ir/opdef.h"
 #include "lower/lower.h"
 #include "rt/host_kernel.h"
@@ -64,7 +64,10 @@ std::vector<Constant> EvaluateHost(const Graph& g, const Node& n) {
     if (v != kNone) {
       const Constant& c = *g.ConstantOf(v);
       if (c.dtype == DType::kString) return {};
-      t = {static_cast<uint8_t>(c.dtype), c.dims, c.bytes.data(), nullptr};
+      t.dtype = static_cast<uint8_t>(c.dtype);
+      t.dims = c.dims;
+      t.data = c.bytes.data();
+      t.bytes = static_cast<int64_t>(c.bytes.size());
     }
     inputs.push_back(t);
   }

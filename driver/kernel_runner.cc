@@ -3,17 +3,12 @@
 
 #include "driver/kernel_runner.h"
 
-#include <dlfcn.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <memory>
 
 #include "abi/kernel_abi.h"
 #include "emit/emit.h"
-#include "fmt/format.h"
-#include "rt/math_table.h"
+#include "rt/code.h"
 #include "soc/soc.h"
 #include "tile/interpret.h"
 
@@ -21,31 +16,6 @@ namespace ge {
 namespace {
 
 constexpr double kCompileAboveFlops = 2e7;  // a compiler start is about 60 ms
-
-// A loaded code object; unloaded with it.
-class LoadedCode {
- public:
-  static Result<std::unique_ptr<LoadedCode>> Load(const std::string& bytes) {
-    auto code = std::make_unique<LoadedCode>();
-    const int fd = memfd_create("ge_fold", MFD_CLOEXEC);
-    if (fd < 0) return Error(Code::kUnavailable, "memfd_create failed");
-    const bool written = write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
-    if (written) code->handle_ = dlopen(fmt::format("/proc/self/fd/{}", fd).c_str(), RTLD_NOW | RTLD_LOCAL);
-    close(fd);
-    if (!code->handle_) return Error(Code::kUnavailable, "cannot load folding code");
-    code->table_ = static_cast<const ge_code_table*>(dlsym(code->handle_, "ge_code"));
-    if (!code->table_) return Error(Code::kInternal, "folding code has no ge_code");
-    return code;
-  }
-  ~LoadedCode() {
-    if (handle_) dlclose(handle_);
-  }
-  ge_kernel_fn kernel(int i) const { return table_->kernels[i]; }
-
- private:
-  void* handle_ = nullptr;
-  const ge_code_table* table_ = nullptr;
-};
 
 std::unique_ptr<std::byte, decltype(&std::free)> AlignedBlock(int64_t bytes) {
   const size_t size = static_cast<size_t>((std::max<int64_t>(bytes, 1) + 63) / 64 * 64);
@@ -64,7 +34,7 @@ Status RunKernels(const Graph& g, const Lowered& lowered,
     packs.push_back(AlignedBlock(p.bytes));
     p.fill(*g.ConstantOf(p.source), packs.back().get());
   }
-  std::unique_ptr<LoadedCode> code;
+  rt::CodeObject code;
   std::vector<int> index;
   double flops = 0;
   for (const LoweredKernel& k : lowered.kernels) flops += k.flops;
@@ -77,7 +47,8 @@ Status RunKernels(const Graph& g, const Lowered& lowered,
       options.compiler = *compiler;
       auto object = emit::CompileKernels(kernels, HostSoc(), options);
       if (object.ok()) {
-        GE_ASSIGN(code, LoadedCode::Load(object->bytes));
+        const auto* bytes = reinterpret_cast<const std::byte*>(object->bytes.data());
+        GE_ASSIGN(code, rt::CodeObject::Load({bytes, object->bytes.size()}, object->hash.size()));
         index = object->index;
       }
     }
@@ -95,9 +66,9 @@ Status RunKernels(const Graph& g, const Lowered& lowered,
     }
     const tile::ScratchPlan scratch_plan = tile::PlanScratch(k.kernel);
     const Block scratch = AlignedBlock(scratch_plan.bytes.value());
-    ge_kernel_call call{buffers.data(), nullptr, scratch.get(), rt::MathTable(), nullptr};
-    if (code) {
-      code->kernel(index[i])(&call, 0, k.grid.value());
+    ge_kernel_call call{buffers.data(), nullptr, scratch.get(), &rt::MathTable(), nullptr};
+    if (!code.kernels().empty()) {
+      code.kernels()[index[i]](&call, 0, k.grid.value());
     } else {
       const tile::Interpreter interpreter(k.kernel);
       interpreter.Run(call, 0, k.grid.value());

@@ -80,7 +80,7 @@ struct Task {
   int32_t kernel = -1;            // kLaunch
   std::vector<int32_t> args;      // buffer indices: kernel args in ABI order; Host: inputs
                                   // (-1 = absent optional) ...
-  std::vector<int32_t> outs;      // ... Host: outputs (-1 = not wanted)
+  std::vector<int32_t> outs;      // ... Host: outputs (-1 = not wanted); kLaunch: which args it writes
   std::vector<SizeRef> sizes;     // kLaunch: kernel size symbols in ABI order
   SizeRef grid = -1;              // kLaunch: number of chunks
   SizeRef scratch = -1;           // kLaunch: bytes per worker
