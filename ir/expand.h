@@ -41,7 +41,10 @@ class ExpandBuilder {
   int NumOutputs() const { return static_cast<int>(node_.outputs.size()); }
   bool Wants(int o) const { return o < NumOutputs() && node_.outputs[o] != kNone; }
   ValueId In(int i) const { return Has(i) ? node_.inputs[i] : kNone; }
-  const TensorType& OutType(int o) const { return graph_.value(node_.outputs[o]).type; }
+  const TensorType& OutType(int o) const {  // an empty type if not wanted
+    static const TensorType kAbsent;
+    return Wants(o) ? graph_.value(node_.outputs[o]).type : kAbsent;
+  }
   int64_t Int(std::string_view attr, int64_t otherwise) const {
     return AttrOr<int64_t>(node_, attr, otherwise);
   }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "ir/opdef.h"
@@ -49,6 +50,11 @@ Result<NodeId> Emitter::Add(NodeDraft draft) {
   if (op == nullptr) return Unsupported(fmt::format("operator {} is not supported", draft.op));
   while (!draft.inputs.empty() && draft.inputs.back() == kNone) draft.inputs.pop_back();
   while (!draft.outputs.empty() && draft.outputs.back().empty()) draft.outputs.pop_back();
+  // Inference and lowering go by the first output: it exists even where only a later one is wanted.
+  if (!op->control && (draft.outputs.empty() || draft.outputs[0].empty())) {
+    draft.outputs.resize(std::max<size_t>(draft.outputs.size(), 1));
+    draft.outputs[0] = draft.name + ".unused";
+  }
   const NodeId id = static_cast<NodeId>(graph_.nodes.size());
   Node n;
   n.op = op;
@@ -112,7 +118,7 @@ Result<std::vector<ValueId>> Emitter::Emit(NodeDraft draft) {
   const size_t wanted = draft.outputs.size();
   GE_ASSIGN(const NodeId id, Add(std::move(draft)));
   std::vector<ValueId> outputs = graph_.node(id).outputs;
-  outputs.resize(wanted, kNone);
+  outputs.resize(std::max(wanted, outputs.size()), kNone);
   GE_TRY(Finish(id));
   return outputs;
 }

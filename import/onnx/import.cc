@@ -184,6 +184,7 @@ class Importer {
       return Invalid("the model gives no rank: give its shape by input_shape");
     }
     const size_t rank = type.has_shape ? type.dims.size() : texts->size();
+    const bool is_list = rank == 1 && type.elem_type == static_cast<int64_t>(DType::kI64);
     std::vector<Expr> dims;
     for (size_t d = 0; d < rank; ++d) {
       GivenDim given;
@@ -191,17 +192,21 @@ class Importer {
         GE_ASSIGN(given, ParseDim((*texts)[d]));
       }
       static const DimProto kUnknown;
-      dims.push_back(InputDim(name, d, type.has_shape ? type.dims[d] : kUnknown, given));
+      dims.push_back(InputDim(name, d, type.has_shape ? type.dims[d] : kUnknown, given, is_list));
     }
     return dims;
   }
 
-  Expr InputDim(std::string_view name, size_t axis, const DimProto& dim, GivenDim given) {
+  Expr InputDim(std::string_view name, size_t axis, const DimProto& dim, GivenDim given,
+                bool is_list) {
     if (dim.value && *dim.value > 0) return *dim.value;
     if (auto it = params_.find(dim.param); it != params_.end()) given = it->second;
     if (given.value) return *given.value;
+    // A declared 0 means 0 for lists of axes, sizes and the like, and "unknown" elsewhere.
+    const bool declared_zero = dim.value && *dim.value == 0;
+    if (declared_zero && is_list) return 0;
     SymbolFacts facts;
-    facts.lo = 1;
+    facts.lo = declared_zero ? 0 : 1;
     facts.hint = axis == 0 ? kBatchHint : kSizeHint;
     if (given.range) {
       facts.lo = given.range->first;
