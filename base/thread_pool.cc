@@ -40,7 +40,12 @@ void FutexWake(std::atomic<uint32_t>* word, int count) {
           0);
 }
 
-uint64_t Left(uint64_t state) { return state & 0xffffffffu; }
+// Fields of the state.
+uint64_t First(uint64_t state) { return state >> 16 & 0xffff; }
+uint64_t End(uint64_t state) { return state & 0xffff; }
+bool Left(uint64_t state) { return First(state) != End(state); }
+constexpr uint64_t kOneFirst = 1 << 16;
+constexpr int kMaxThreads = 1024;  // keeps the number of claims within a field
 
 // Waits until ready() holds; false after kSpin.
 template <class Ready>
@@ -68,7 +73,7 @@ struct ThreadPool::Claim {
 };
 
 ThreadPool::ThreadPool(int threads) {
-  for (int worker = 1; worker < threads; ++worker)
+  for (int worker = 1; worker < std::min(threads, kMaxThreads); ++worker)
     workers_.emplace_back([this, worker] { Loop(worker); });
 }
 
@@ -78,18 +83,17 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-bool ThreadPool::ClaimOne(Claim* claim) {
+bool ThreadPool::ClaimOne(int worker, Claim* claim) {
+  const bool from_front = worker % 2 == 0;
   uint64_t state = state_.load(std::memory_order_acquire);
-  while (Left(state) != 0) {
+  while (Left(state)) {
     const int64_t chunks = chunks_.load(std::memory_order_relaxed);
     const int64_t step = step_.load(std::memory_order_relaxed);
     claim->fn = fn_.load(std::memory_order_relaxed);
     claim->context = context_.load(std::memory_order_relaxed);
-    if (state_.compare_exchange_weak(state, state - 1, std::memory_order_acq_rel,
-                                     std::memory_order_acquire)) {
-      // The claims count down, so the last one may be short.
-      const int64_t claims = (chunks + step - 1) / step;
-      claim->begin = (claims - static_cast<int64_t>(Left(state))) * step;
+    if (state_.compare_exchange_weak(state, from_front ? state + kOneFirst : state - 1,
+                                     std::memory_order_acq_rel, std::memory_order_acquire)) {
+      claim->begin = static_cast<int64_t>(from_front ? First(state) : End(state) - 1) * step;
       claim->end = std::min(chunks, claim->begin + step);
       return true;
     }
@@ -100,7 +104,7 @@ bool ThreadPool::ClaimOne(Claim* claim) {
 // Claims and runs until nothing is left; tells how many claims it did.
 int64_t ThreadPool::Drain(int worker) {
   int64_t done = 0;
-  for (Claim claim; ClaimOne(&claim); ++done)
+  for (Claim claim; ClaimOne(worker, &claim); ++done)
     claim.fn(claim.context, worker, claim.begin, claim.end);
   return done;
 }
@@ -137,7 +141,7 @@ void ThreadPool::Wake() {
 void ThreadPool::Sleep() {
   const uint32_t seen = bell_.load();
   sleepers_.fetch_add(1);
-  if (Left(state_.load()) == 0 && !stop_.load()) FutexWait(&bell_, seen);
+  if (!Left(state_.load()) && !stop_.load()) FutexWait(&bell_, seen);
   sleepers_.fetch_sub(1);
 }
 
@@ -147,8 +151,7 @@ void ThreadPool::Loop(int worker) {
     const int64_t done = Drain(worker);
     if (done > 0) finished_.fetch_add(done, std::memory_order_release);
     const auto work = [this] {
-      return Left(state_.load(std::memory_order_acquire)) != 0 ||
-             stop_.load(std::memory_order_relaxed);
+      return Left(state_.load(std::memory_order_acquire)) || stop_.load(std::memory_order_relaxed);
     };
     if (!SpinUntil(work)) Sleep();
   }

@@ -35,12 +35,12 @@ class ThreadPool {
  private:
   struct Claim;
   void Loop(int worker);
-  bool ClaimOne(Claim* claim);
+  bool ClaimOne(int worker, Claim* claim);
   int64_t Drain(int worker);
   void Sleep();
 
   static constexpr int kLine = 64;
-  alignas(kLine) std::atomic<uint64_t> state_{0};    // epoch << 32 | claims left
+  alignas(kLine) std::atomic<uint64_t> state_{0};    // epoch << 32 | first << 16 | end
   alignas(kLine) std::atomic<int64_t> finished_{0};  // claims done of the current job
   // The job; written only while no claim is left, published by state_.
   alignas(kLine) std::atomic<Fn> fn_{nullptr};
