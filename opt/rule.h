@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "ir/patch.h"
+#include "ir/policy.h"
 
 namespace ge {
 
