@@ -135,7 +135,10 @@ inline uint32_t EncodeFloat(DType t, float v) {
     case DType::kBF16: return F32ToBF16(v);
     case DType::kF8E4M3FN: return EncodeFloat(kF8E4M3FNFormat, v, true);
     case DType::kF8E4M3FNUZ: return EncodeFloat(kF8E4M3FNUZFormat, v, true);
-    case DType::kF8E5M2: return EncodeFloat(kF8E5M2Format, v, true);
+    case DType::kF8E5M2: {  // what is stored as infinity was one: only rounding saturates
+      const bool infinite = (std::bit_cast<uint32_t>(v) & 0x7fffffffu) == 0x7f800000u;
+      return EncodeFloat(kF8E5M2Format, v, !infinite);
+    }
     case DType::kF8E5M2FNUZ: return EncodeFloat(kF8E5M2FNUZFormat, v, true);
     case DType::kF4E2M1: return EncodeFloat(kF4E2M1Format, v, true);
     case DType::kF8E8M0: return F32ToE8M0(v);

@@ -62,7 +62,7 @@ typedef struct { int m, bias; su32 sign, max, inf, nan, fnuz; } small_float;
 FN su32 enc_small(small_float f, sf32 v) {
   su32 bits = s_as_u32(v), mag = bits & 0x7fffffffu, sign = bits >> 31 ? f.sign : 0;
   if (mag > 0x7f800000u) return f.nan == 0 ? f.max : f.fnuz ? f.nan : (sign | f.nan);
-  if (mag == 0x7f800000u) return sign | f.max;
+  if (mag == 0x7f800000u) return sign | (f.inf != 0 ? f.inf : f.max);
   int e = (int)(mag >> 23) - 127 + f.bias, shift = 23 - f.m;
   su64 sig = (mag & 0x7fffffu) | 0x800000u;
   if (e >= 1) sig = (su64)e << 23 | (mag & 0x7fffffu);

@@ -40,7 +40,8 @@ Val ToSmallFloat(Builder& b, Val x, DType to, bool saturate) {
   Small s = SmallFloatOf(to);
   x = b.Cast(x, DType::kF32);
   Val clamped = Max(Min(x, b.F(s.largest)), b.F(-s.largest));
-  if (saturate || to == DType::kF4E2M1) return clamped;
+  if (to == DType::kF4E2M1) return b.Select(NotEqual(x, x), b.F(-0.0), clamped);  // it has no NaN
+  if (saturate) return clamped;
   // A tie at the limit rounds to the even neighbour: down for 448 (110), up for the others (11,
   // 111).
   Val size = b.Unary(Op::kAbs, x), limit = b.F(s.overflow);
