@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/expand.h"
 #include "ops/shapes.h"
 
 namespace ge {
@@ -165,6 +166,19 @@ const Row kRows[] = {
     {"GreaterOrEqual", 2, kCompare<GreaterOrEqualFact>, Element<GreaterOrEqual>, true, kFF},
 };
 
+bool ExpandEqual(Graph& g, NodeId n) {
+  ExpandBuilder e(g, n);
+  if (e.Type(e.In(0)) != DType::kString) return false;
+  return e.Done({e.Op("ge.EqualStrings", {e.In(0), e.In(1)})});
+}
+
+const OpDef& kEqualStrings = Register({.name = "EqualStrings",
+                                       .domain = "ge",
+                                       .min_inputs = 2,
+                                       .max_inputs = 2,
+                                       .infer = InferFold<Domain::kAny, nullptr, true>,
+                                       .host = "EqualStrings"});
+
 [[maybe_unused]] const bool kRegistered = [] {
   for (const Row& row : kRows) {
     Register({.name = row.name,
@@ -172,6 +186,7 @@ const Row kRows[] = {
               .max_inputs = row.operands,
               .infer = row.infer,
               .element = row.element,
+              .expand = row.element == kPlain<Op::kEq> ? ExpandEqual : nullptr,
               .fusion = Fusion::kPointwise,
               .in_place = !row.predicate,
               .samples = {row.sample}});

@@ -3,6 +3,7 @@
 // NaN passes through every operator here, as the specification's formulas say.
 #include <cmath>
 
+#include "ir/expand.h"
 #include "ops/shapes.h"
 
 namespace ge {
@@ -236,9 +237,21 @@ Status InferIdentity(InferContext& ctx) {
   return {};
 }
 
+const OpDef& kCopy =
+    Register({.name = "Copy", .domain = "ge", .infer = InferIdentity, .host = "Copy"});
+
+// What no kernel can load is copied by the host.
+bool ExpandIdentity(Graph& g, NodeId n) {
+  const Value& x = g.value(g.node(n).inputs[0]);
+  if (x.kind == ValueKind::kTensor && x.type.dtype != DType::kString) return false;
+  ExpandBuilder e(g, n);
+  return e.Done({e.Op("ge.Copy", {e.In(0)})});
+}
+
 const OpDef& kIdentity = Register({.name = "Identity",
                                    .infer = InferIdentity,
                                    .element = Element<Identity, false>,
+                                   .expand = ExpandIdentity,
                                    .fusion = Fusion::kPointwise,
                                    .in_place = true,
                                    .flops_per_element = 0,
