@@ -1,0 +1,298 @@
+// Passes and rules: text IR in, text IR out.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "ir/opdef.h"
+#include "ir/patch.h"
+#include "opt/facts.h"
+#include "opt/pass.h"
+#include "opt/pattern.h"
+#include "opt/rule.h"
+
+namespace ge {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+std::unique_ptr<Graph> Parsed(std::string_view text) {
+  auto g = ParseGraph(text);
+  EXPECT_TRUE(g.ok()) << g.status().message() << "\n" << text;
+  if (!g.ok()) std::abort();
+  return std::move(*g);
+}
+
+// Stands for the evaluator of a higher floor: negates f32 constants.
+std::vector<Constant> EvaluateNeg(const Graph& g, const Node& n) {
+  if (n.op->name != "Neg") return {};
+  const Constant& c = *g.ConstantOf(n.inputs[0]);
+  auto values = *Numbers(c);
+  for (double& v : values) v = -v;
+  return {FromNumbers(c.dtype, c.dims, values)};
+}
+
+std::string After(std::string_view pass, std::string_view text, const Policy& policy = {}) {
+  auto g = Parsed(text);
+  FindPass(pass)->run(*g, policy, {.evaluate = EvaluateNeg});
+  EXPECT_EQ(Verify(*g).message(), "") << ToString(*g);
+  return ToString(*g);
+}
+
+std::string Same(std::string_view text) { return ToString(*Parsed(text)); }
+
+TEST(DeadCode, SweepsWhatNobodyReads) {
+  EXPECT_EQ(After("dead_code", R"(graph "g" (%x: f32[4]) -> (%y) {
+  %u: f32[4] = Exp(%x) @"u"
+  %v: f32[4] = Neg(%u) @"v"
+  %y: f32[4] = Neg(%x) @"y"
+})"),
+            Same(R"(graph "g" (%x: f32[4]) -> (%y) {
+  %y: f32[4] = Neg(%x) @"y"
+})"));
+}
+
+constexpr std::string_view kNestedIf = R"(graph "g" (%x: f32[4], %q: bool[]) -> (%y) {
+  %c = const bool[] {1}
+  %y: f32[4] = If(%c, %x, %q) {captures=2} @"if"
+    graph "then" (%x: f32[4], %q: bool[]) -> (%o) {
+      %no = const bool[] {0}
+      %o: f32[4] = If(%no, %x) {captures=1} @"inner"
+        graph "then" (%x: f32[4]) -> (%a) {
+          %a: f32[4] = Exp(%x) @"a"
+        }
+        graph "else" (%x: f32[4]) -> (%a) {
+          %a: f32[4] = Neg(%x) @"b"
+        }
+    }
+    graph "else" (%x: f32[4], %q: bool[]) -> (%o) {
+      %o: f32[4] = Sin(%x) @"o"
+    }
+})";
+
+TEST(DeadCode, InlinesNestedIfsOfKnownConditions) {
+  auto g = Parsed(kNestedIf);
+  FindPass("dead_code")->run(*g, {}, {});
+  EXPECT_EQ(Verify(*g).message(), "") << ToString(*g);
+  const std::string text = ToString(*g);
+  EXPECT_THAT(text, HasSubstr("Neg(%x)"));
+  EXPECT_THAT(text, Not(HasSubstr("If(")));
+  EXPECT_THAT(text, Not(HasSubstr("Exp")));
+  EXPECT_EQ(g->value(g->outputs[0]).name, "y");
+  FindPass("rules")->run(*g, {}, {});
+  EXPECT_EQ(g->order.size(), 1u) << ToString(*g);
+  EXPECT_EQ(g->value(g->outputs[0]).name, "y");
+}
+
+TEST(DeadCode, DropsCapturesThatNoBranchReads) {
+  const std::string text =
+      After("dead_code", R"(graph "g" (%c: bool[], %x: f32[4], %z: f32[4]) -> (%y) {
+  %u: f32[4] = Exp(%z) @"u"
+  %y: f32[4] = If(%c, %u, %x) {captures=2} @"if"
+    graph "then" (%u: f32[4], %x: f32[4]) -> (%o) {
+      %o: f32[4] = Neg(%x) @"o"
+    }
+    graph "else" (%u: f32[4], %x: f32[4]) -> (%o) {
+      %w: f32[4] = Sin(%u) @"w"
+      %o: f32[4] = Cos(%x) @"o"
+    }
+})");
+  EXPECT_THAT(text, HasSubstr("If(%c, %x) {captures=1}"));
+  EXPECT_THAT(text, Not(HasSubstr("Exp")));
+}
+
+TEST(ConstantFolding, ByEvaluation) {
+  EXPECT_EQ(After("constant_folding", R"(graph "g" (%x: f32[2]) -> (%y) {
+  %k = const f32[2] {1.0, 2.0}
+  %n: f32[2] = Neg(%k) @"n"
+  %m: f32[2] = Neg(%n) @"m"
+  %y: f32[2] = Add(%x, %m) @"y"
+})"),
+            Same(R"(graph "g" (%x: f32[2]) -> (%y) {
+  %m = const f32[2] {1.0, 2.0}
+  %y: f32[2] = Add(%x, %m) @"y"
+})"));
+}
+
+TEST(ConstantFolding, ByFacts) {
+  const std::string text = After("constant_folding", R"(graph "g" (%x: f32[2,3]) -> (%y) {
+  %s: i64[2] elems[2, 3] = Shape(%x) @"s"
+  %y: f32[2,3] = Expand(%x, %s) @"y"
+})");
+  EXPECT_THAT(text, HasSubstr("const i64[2] {2, 3}"));
+  EXPECT_THAT(text, Not(HasSubstr("Shape(")));
+}
+
+TEST(ConstantFolding, RespectsTheLimit) {
+  Policy policy;
+  policy.fold_limit_bytes = 4;
+  std::vector<std::string> lines;
+  policy.report = [&](const std::string& line) { lines.push_back(line); };
+  const char* text = R"(graph "g" (%x: f32[2]) -> (%y) {
+  %k = const f32[2] {1.0, 2.0}
+  %n: f32[2] = Neg(%k) @"n"
+  %y: f32[2] = Add(%x, %n) @"y"
+})";
+  EXPECT_EQ(After("constant_folding", text, policy), Same(text));
+  EXPECT_THAT(lines, Contains("constant_folding: n: its 8 bytes exceed the limit of 4"));
+}
+
+TEST(ConstantFolding, SinksCapturedConstants) {
+  const std::string text = After("constant_folding", R"(graph "g" (%c: bool[], %x: f32[2]) -> (%y) {
+  %k = const f32[2] {1.0, 2.0}
+  %y: f32[2] = If(%c, %k, %x) {captures=2} @"if"
+    graph "then" (%k: f32[2], %x: f32[2]) -> (%o) {
+      %n: f32[2] = Neg(%k) @"n"
+      %o: f32[2] = Add(%x, %n) @"o"
+    }
+    graph "else" (%k: f32[2], %x: f32[2]) -> (%o) {
+      %o: f32[2] = Mul(%x, %k) @"o"
+    }
+})");
+  EXPECT_THAT(text, HasSubstr("If(%c, %x) {captures=1}"));
+  EXPECT_THAT(text, HasSubstr("{-1.0, -2.0}"));
+}
+
+TEST(Cse, MergesEqualNodes) {
+  EXPECT_EQ(After("cse", R"(graph "g" (%x: f32[2]) -> (%y, %b) {
+  %k = const f32[2] {1.0, 2.0}
+  %l = const f32[2] {1.0, 2.0}
+  %a: f32[2] = Add(%x, %k) @"a"
+  %b: f32[2] = Add(%x, %l) @"b"
+  %d: f32[2] = Elu(%x) {alpha=0.5} @"d"
+  %e: f32[2] = Elu(%x) {alpha=0.25} @"e"
+  %s: f32[2] = Sum(%a, %b, %d, %e) @"s"
+  %y: f32[2] = Neg(%s) @"y"
+})"),
+            Same(R"(graph "g" (%x: f32[2]) -> (%y, %b) {
+  %k = const f32[2] {1.0, 2.0}
+  %b: f32[2] = Add(%x, %k) @"a" from["a", "b"]
+  %d: f32[2] = Elu(%x) {alpha=0.5} @"d"
+  %e: f32[2] = Elu(%x) {alpha=0.25} @"e"
+  %s: f32[2] = Sum(%b, %b, %d, %e) @"s"
+  %y: f32[2] = Neg(%s) @"y"
+})"));
+}
+
+TEST(Cse, KeepsWhatIsRandom) {
+  const char* text = R"(graph "g" () -> (%a, %b) {
+  %a: f32[2] = RandomUniform() {shape=[2]} @"a"
+  %b: f32[2] = RandomUniform() {shape=[2]} @"b"
+})";
+  EXPECT_EQ(After("cse", text), Same(text));
+}
+
+TEST(Rules, EachAppliesToItsSamples) {
+  EXPECT_GT(AllRules().size(), 25u);
+  for (const Rule* rule : AllRules()) {
+    EXPECT_FALSE(rule->samples.empty()) << rule->name;
+    for (std::string_view sample : rule->samples) {
+      auto g = Parsed(sample);
+      EXPECT_EQ(Verify(*g).message(), "") << sample;
+      // Inputs c... are constants.
+      std::vector<ValueId> inputs;
+      for (ValueId v : g->inputs) {
+        if (!g->value(v).name.starts_with("c_")) {
+          inputs.push_back(v);
+          continue;
+        }
+        std::vector<int64_t> dims;
+        int64_t n = 1;
+        for (const Expr& d : g->value(v).type.dims) dims.push_back(d.value()), n *= d.value();
+        const Constant c = FromNumbers(g->value(v).type.dtype, dims,
+                                       std::vector<double>(static_cast<size_t>(n), 0.75));
+        g->model->constants.push_back(c);
+        g->value(v).constant = static_cast<ConstId>(g->model->constants.size()) - 1;
+      }
+      g->inputs = inputs;
+      std::map<std::string_view, int> counts;
+      std::vector<std::string> lines;
+      Policy policy;
+      policy.report = [&](const std::string& line) { lines.push_back(line); };
+      EXPECT_TRUE(ApplyRules(*g, {rule}, policy, &counts)) << rule->name << "\n" << sample;
+      EXPECT_GE(counts[rule->name], 1) << rule->name << ": " << ::testing::PrintToString(lines);
+      EXPECT_EQ(Verify(*g).message(), "") << rule->name << "\n" << ToString(*g);
+      policy.disabled = {std::string(rule->name)};
+      EXPECT_FALSE(ApplyRules(*Parsed(sample), {rule}, policy));
+    }
+  }
+}
+
+TEST(Rules, ReportsNearMisses) {
+  std::vector<std::string> lines;
+  Policy policy;
+  policy.report = [&](const std::string& line) { lines.push_back(line); };
+  const char* text = R"(graph "g" (%x: f32[1,3,5,5], %w: f32[4,3,3,3]) -> (%y, %i) {
+  %k = const f32[] {3.0}
+  %v = const f32[4,3,1,1] {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0}
+  %a: f32[1,4,3,3] = Conv(%x, %w) @"a"
+  %b: f32[1,4,3,3] = Mul(%a, %k) @"b"
+  %i: f32[1,4,5,5] = Conv(%x, %v) @"i"
+  %d: f32[1,4,5,5] = Mul(%i, %k) @"d"
+  %m: f32[1,4,1,1] = GlobalMaxPool(%d) @"m"
+  %y: f32[1,4,3,3] = Mul(%b, %m) @"y"
+})";
+  After("rules", text, policy);
+  EXPECT_THAT(lines, Contains("conv_mul: b: w is not a constant"));
+  EXPECT_THAT(lines, Contains("conv_mul: d: value i is used elsewhere"));
+}
+
+TEST(Rules, AddOfPositiveZeroStays) {
+  const char* text = R"(graph "g" (%x: f32[4]) -> (%y) {
+  %k = const f32[] {0.0}
+  %y: f32[4] = Add(%x, %k) @"y"
+})";
+  EXPECT_EQ(After("rules", text), Same(text));
+}
+
+TEST(Pattern, TriesBothOrdersAndRepeatedNames) {
+  auto g = Parsed(R"(graph "g" (%x: f32[4], %z: f32[4]) -> (%y, %w) {
+  %a: f32[4] = Neg(%x) @"a"
+  %y: f32[4] = Add(%x, %a) @"y"
+  %b: f32[4] = Neg(%x) @"b"
+  %w: f32[4] = Add(%z, %b) @"w"
+})");
+  UseLists uses(*g);
+  Pattern p("Add(Neg(x), x)");
+  std::string miss;
+  Match m{*g, {}, {}};
+  EXPECT_TRUE(p.At(uses, g->value(g->outputs[0]).producer, m, miss));
+  EXPECT_EQ(m["x"], g->inputs[0]);
+  EXPECT_FALSE(p.At(uses, g->value(g->outputs[1]).producer, m, miss));
+}
+
+TEST(Order, IsChecked) {
+  const std::string_view good[] = {"constant_folding", "rules"}, bad[] = {"rules", "none"};
+  EXPECT_TRUE(CheckOrder(good).ok());
+  EXPECT_EQ(CheckOrder(bad).message(),
+            "pass 'rules' needs 'folded', which no pass before it gives\nthere is no pass 'none'");
+}
+
+TEST(Rules, AreAboutLinear) {
+#ifndef GE_SANITIZED
+  auto seconds = [](int n) {
+    std::string text =
+        "graph \"g\" (%v0: f32[4]) -> (%v" + std::to_string(n) + ") {\n  %k = const f32[] {1.5}\n";
+    for (int i = 0; i < n; ++i) {
+      const std::string out = std::to_string(i + 1), in = "%v" + std::to_string(i);
+      const char* op = i % 3 == 0 ? "Neg(" : (i % 3 == 1 ? "Identity(" : "Mul(%k, ");
+      text += "  %v" + out + ": f32[4] = " + op + in + ") @\"n" + out + "\"\n";
+    }
+    auto g = Parsed(text + "}");
+    double best = 1e9;
+    const auto t0 = std::chrono::steady_clock::now();
+    for (const char* pass : {"constant_folding", "dead_code", "rules", "cse"})
+      FindPass(pass)->run(*g, {}, {});
+    best = std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count();
+    return best;
+  };
+  const double small = std::max(seconds(2000), 0.002), large = seconds(20000);
+  EXPECT_LT(large, 40 * small);
+  EXPECT_LT(large, 5);
+  std::printf("2,000 nodes %.1f ms, 20,000 nodes %.1f ms\n", small * 1e3, large * 1e3);
+#endif
+}
+
+}  // namespace
+}  // namespace ge

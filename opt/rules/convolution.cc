@@ -1,0 +1,169 @@
+// Rules that put constants after a convolution into its weights and bias.
+//
+//   BatchNormalization(Conv(x, w, b), s, t, m, v)   ->  Conv(x, w * f, (b - m) * f + t)
+//                                                       with f = s / sqrt(v + epsilon), per channel
+//   Mul(Conv(x, w, b), c)                           ->  Conv(x, w * c, b * c)      c per channel
+//   Add(Conv(x, w, b), c)                           ->  Conv(x, w, b + c)
+//   Sub(Conv(x, w, b), c)                           ->  Conv(x, w, b - c)
+//
+// The factors are computed in double and rounded once.
+#include <cmath>
+
+#include "opt/facts.h"
+#include "opt/rule.h"
+
+namespace ge {
+namespace {
+
+// y = a * scale + shift of each output channel.
+struct Affine {
+  std::vector<double> scale, shift;
+};
+
+int64_t Channels(const Match& m) { return m.constant("w").dims[0]; }
+
+// Values of a constant that is one number, or one per channel (axis 1 of the result).
+std::optional<std::vector<double>> PerChannel(const Match& m, const Constant& c) {
+  const int64_t channels = Channels(m);
+  const auto values = Numbers(c);
+  if (!values || values->empty()) return {};
+  const size_t rank = static_cast<size_t>(m.type("").rank());
+  if (c.dims.size() > rank) return {};
+  for (size_t d = 0; d < c.dims.size(); ++d) {
+    const size_t axis = rank - c.dims.size() + d;
+    if (c.dims[d] != 1 && axis != 1) return {};
+  }
+  if (values->size() == 1) return std::vector<double>(static_cast<size_t>(channels), (*values)[0]);
+  if (static_cast<int64_t>(values->size()) != channels) return {};
+  return values;
+}
+
+bool IsComputed(DType t) { return t == DType::kF32 || t == DType::kF64 || t == DType::kF16; }
+
+std::string ConvGuard(const Match& m) {
+  if (!IsComputed(m.constant("w").dtype)) return "the weights are not f16, f32 or f64";
+  if (m["b"] != kNone && m.constant("b").Elements() != Channels(m)) return "the bias is odd";
+  return "";
+}
+
+std::string PerChannelGuard(const Match& m) {
+  if (std::string reason = ConvGuard(m); !reason.empty()) return reason;
+  return PerChannel(m, m.constant("c")) ? "" : "the constant is not one number per channel";
+}
+
+std::string BatchNormGuard(const Match& m) {
+  if (std::string reason = ConvGuard(m); !reason.empty()) return reason;
+  if (AttrOr<int64_t>(m.node(0), "training_mode", 0) != 0) return "it is in training mode";
+  for (std::string_view name : {"s", "t", "mean", "var"}) {
+    if (m.constant(name).Elements() != Channels(m)) return "its parameters are odd";
+  }
+  const double epsilon = AttrOr<float>(m.node(0), "epsilon", 1e-5F);
+  const auto var = Numbers(m.constant("var"));
+  if (!var) return "its parameters are no numbers";
+  for (double v : *var) {
+    if (!(v + epsilon > 0)) return "a variance is not positive";
+  }
+  return "";
+}
+
+// A new Conv like node `conv`, with its output channels transformed.
+ValueId Folded(const Match& m, Patch& p, const Node& conv, const Affine& f) {
+  const Attrs attrs = conv.attrs;
+  const Constant& w = m.constant("w");
+  const auto channels = static_cast<size_t>(w.dims[0]);
+  std::vector<double> weights = *Numbers(w);
+  const size_t per_channel = channels ? weights.size() / channels : 0;
+  bool scales = false;
+  for (size_t c = 0; c < channels; ++c) {
+    scales = scales || f.scale[c] != 1;
+    for (size_t i = 0; i < per_channel; ++i) weights[c * per_channel + i] *= f.scale[c];
+  }
+  std::vector<double> bias(channels, 0);
+  if (m["b"] != kNone) bias = *Numbers(m.constant("b"));
+  for (size_t c = 0; c < channels; ++c) bias[c] = bias[c] * f.scale[c] + f.shift[c];
+  const DType type = w.dtype;
+  const ValueId new_w = scales ? p.Const(FromNumbers(type, w.dims, weights)) : m["w"];
+  const ValueId new_b = p.Const(FromNumbers(type, {static_cast<int64_t>(channels)}, bias));
+  return p.Add("Conv", {m["x"], new_w, new_b}, attrs);
+}
+
+ValueId FoldBatchNorm(const Match& m, Patch& p) {
+  const double epsilon = AttrOr<float>(m.node(0), "epsilon", 1e-5F);
+  const auto s = *Numbers(m.constant("s")), t = *Numbers(m.constant("t"));
+  const auto mean = *Numbers(m.constant("mean")), var = *Numbers(m.constant("var"));
+  Affine f;
+  for (size_t c = 0; c < s.size(); ++c) {
+    f.scale.push_back(s[c] / std::sqrt(var[c] + epsilon));
+    f.shift.push_back(t[c] - mean[c] * f.scale.back());
+  }
+  return Folded(m, p, m.node(1), f);
+}
+
+ValueId FoldMul(const Match& m, Patch& p) {
+  const auto c = *PerChannel(m, m.constant("c"));
+  return Folded(m, p, m.node(1), {c, std::vector<double>(c.size(), 0)});
+}
+
+ValueId FoldAdd(const Match& m, Patch& p) {
+  const auto c = *PerChannel(m, m.constant("c"));
+  return Folded(m, p, m.node(1), {std::vector<double>(c.size(), 1), c});
+}
+
+ValueId FoldSub(const Match& m, Patch& p) {
+  auto c = *PerChannel(m, m.constant("c"));
+  for (double& v : c) v = -v;
+  return Folded(m, p, m.node(1), {std::vector<double>(c.size(), 1), c});
+}
+
+[[maybe_unused]] const bool kRules = RegisterRules({
+    {.name = "conv_batch_norm",
+     .pattern = "BatchNormalization(Conv(x, #w, #b?), #s, #t, #mean, #var)",
+     .guard = BatchNormGuard,
+     .replace = FoldBatchNorm,
+     .exact = false,
+     .samples =
+         {R"(graph "g" (%x: f32[1,3,5,5], %c_w: f32[4,3,3,3], %c_s: f32[4], %c_t: f32[4], %c_m: f32[4], %c_v: f32[4]) -> (%y) {
+  %i: f32[1,4,5,5] = Conv(%x, %c_w) {pads=[1, 1, 1, 1]} @"i"
+  %y: f32[1,4,5,5] = BatchNormalization(%i, %c_s, %c_t, %c_m, %c_v) {epsilon=0.5} @"y"
+})",
+          R"(graph "g" (%x: f32[2,4,6], %c_w: f32[4,2,3], %c_b: f32[4], %c_s: f32[4], %c_t: f32[4], %c_m: f32[4], %c_v: f32[4]) -> (%y) {
+  %i: f32[2,4,4] = Conv(%x, %c_w, %c_b) {group=2} @"i"
+  %y: f32[2,4,4] = BatchNormalization(%i, %c_s, %c_t, %c_m, %c_v) @"y"
+})"}},
+    {.name = "conv_mul",
+     .pattern = "Mul(Conv(x, #w, #b?), #c)",
+     .guard = PerChannelGuard,
+     .replace = FoldMul,
+     .exact = false,
+     .samples =
+         {R"(graph "g" (%x: f32[1,3,5,5], %c_w: f32[4,3,3,3], %c_b: f32[4], %c_c: f32[4,1,1]) -> (%y) {
+  %i: f32[1,4,3,3] = Conv(%x, %c_w, %c_b) @"i"
+  %y: f32[1,4,3,3] = Mul(%i, %c_c) @"y"
+})",
+          R"(graph "g" (%x: f32[1,3,5,5], %c_w: f32[4,3,3,3], %c_c: f32[]) -> (%y) {
+  %i: f32[1,4,3,3] = Conv(%x, %c_w) @"i"
+  %y: f32[1,4,3,3] = Mul(%c_c, %i) @"y"
+})"}},
+    {.name = "conv_add",
+     .pattern = "Add(Conv(x, #w, #b?), #c)",
+     .guard = PerChannelGuard,
+     .replace = FoldAdd,
+     .exact = false,
+     .samples = {R"(graph "g" (%x: f32[1,3,5,5], %c_w: f32[4,3,3,3], %c_c: f32[1,4,1,1]) -> (%y) {
+  %i: f32[1,4,3,3] = Conv(%x, %c_w) @"i"
+  %y: f32[1,4,3,3] = Add(%i, %c_c) @"y"
+})"}},
+    {.name = "conv_sub",
+     .pattern = "Sub(Conv(x, #w, #b?), #c)",
+     .guard = PerChannelGuard,
+     .replace = FoldSub,
+     .exact = false,
+     .samples =
+         {R"(graph "g" (%x: f32[1,3,5,5], %c_w: f32[4,3,3,3], %c_b: f32[4], %c_c: f32[4,1,1]) -> (%y) {
+  %i: f32[1,4,3,3] = Conv(%x, %c_w, %c_b) @"i"
+  %y: f32[1,4,3,3] = Sub(%i, %c_c) @"y"
+})"}},
+});
+
+}  // namespace
+}  // namespace ge
