@@ -51,9 +51,11 @@ double Weight(Op op) {
 
 class Estimate {
  public:
-  Estimate(const Kernel& kernel, const SocSpec& soc) : k_(kernel), soc_(soc) {}
+  Estimate(const Kernel& kernel, const SocSpec& soc)
+      : touched(kernel.buffers.size(), 0.0), k_(kernel), soc_(soc) {}
   void Walk(const Stmt& s, double trips, double lanes, Expr lane);
   double cycles = 0, flops = 0;
+  std::vector<double> touched;  // elements of each buffer that are loaded or stored
 
  private:
   void Value(tile::ExprId id, double trips, double lanes, Expr lane);
@@ -80,6 +82,7 @@ void Estimate::Value(tile::ExprId root, double trips, double lanes, Expr lane) {
       std::optional<Linear> linear;
       if (!uniform) linear = AsLinear(v.index, lane);
       bool dense = uniform || (linear && linear->coefficient.IsConst(1));
+      touched[v.buffer] += trips;
       cycles += trips * (dense ? 0.5 / std::max(width, 1.0) : 1.0);
     } else {
       double weight = Weight(v.op);
@@ -94,6 +97,8 @@ void Estimate::Gemm(const tile::BrGemm& gemm, double trips) {
   double macs = trips * gemm.m * gemm.n * Trips(gemm.k);
   for (const auto& [symbol, extent] : gemm.batch) macs *= Trips(extent);
   flops += 2 * macs;
+  touched[gemm.a_buffer] += macs;
+  touched[gemm.b_buffer] += macs;
   cycles += macs / (soc_.F32Lanes() * soc_.fma_per_cycle * 0.75);
 }
 
@@ -112,6 +117,7 @@ void Estimate::Walk(const Stmt& s, double trips, double lanes, Expr lane) {
     trips *= s.gemm.m * Trips(s.gemm.n_valid);
     lanes = soc_.F32Lanes(), lane = s.gemm.col;
   }
+  if (s.kind == StmtKind::kStore) touched[s.buffer] += trips;
   if (s.kind == StmtKind::kStore) cycles += trips * 0.5 / std::max(lanes, 1.0);
   Value(s.value, trips, lanes, lane);
   for (const Stmt& inner : s.body) Walk(inner, trips, lanes, lane);
@@ -125,9 +131,12 @@ KernelCost EstimateCost(const Kernel& kernel, const SocSpec& soc) {
   estimate.Walk(kernel.body, 1, 1, 0);
   KernelCost cost;
   cost.flops = estimate.flops;
-  for (const tile::Buffer& buffer : kernel.buffers)
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    const tile::Buffer& buffer = kernel.buffers[i];
     if (buffer.is_arg)
-      cost.bytes += Trips(buffer.elements) * std::max(BitWidth(buffer.dtype), 1) / 8.0;
+      cost.bytes += std::min(Trips(buffer.elements), estimate.touched[i]) *
+                    std::max(BitWidth(buffer.dtype), 1) / 8.0;
+  }
   double rate =
       cost.bytes > static_cast<double>(soc.l2_bytes) ? soc.dram_gb_per_s : soc.l2_gb_per_s;
   cost.ns = std::max(estimate.cycles / soc.ghz, cost.bytes / rate);

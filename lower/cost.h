@@ -9,7 +9,7 @@ namespace ge {
 
 struct KernelCost {
   double flops = 0;  // arithmetic operations
-  double bytes = 0;  // of all arguments, each once
+  double bytes = 0;  // of arguments that are touched, each byte once
   double ns = 0;     // of the whole grid on one worker
 };
 
