@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "lower/cost.h"
+#include "lower/cube.h"
 #include "lower/lower.h"
 #include "lower/lowering_context.h"
 #include "lower/region_walk.h"
@@ -203,7 +204,7 @@ class RegionLowering {
 Lowered LowerRegion(const Graph& g, const Region& region, const SocSpec& soc,
                     const Policy& policy) {
   if (region.engine == Engine::kHost || region.engine == Engine::kControl) return {};
-  (void)policy;
+  if (CubeSupports(g, region, soc, policy)) return LowerCube(g, region, soc, policy);
   return RegionLowering(g, region, soc).Run();
 }
 

@@ -1,0 +1,33 @@
+// Which regions the cube engine takes, by the anchor's operator.
+#include "lower/cube.h"
+
+#include "lower/cube_gemm.h"
+
+namespace ge {
+
+namespace {
+
+bool IsMatMul(const Node& n) {
+  return n.op->domain.empty() && (n.op->name == "MatMul" || n.op->name == "Gemm");
+}
+bool IsConv(const Node& n) { return n.op->domain.empty() && n.op->name == "Conv"; }
+
+}  // namespace
+
+bool CubeSupports(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy) {
+  if (policy.opt_level == 0 || policy.disabled.contains("cube") || region.anchor == kNone)
+    return false;
+  const Node& node = g.node(region.anchor);
+  for (ValueId v : region.outputs) {
+    if (BitWidth(g.value(v).type.dtype) < 8) return false;
+  }
+  if (IsMatMul(node)) return SupportsMatMul(g, region, soc);
+  return IsConv(node) && SupportsConv(g, region, soc);
+}
+
+Lowered LowerCube(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy) {
+  if (IsConv(g.node(region.anchor))) return LowerCubeConv(g, region, soc, policy);
+  return LowerCubeMatMul(g, region, soc);
+}
+
+}  // namespace ge

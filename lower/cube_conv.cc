@@ -1,0 +1,234 @@
+// Conv  Y[n, o, y, x] = B[o] + sum_{c, i, j} X[n, c, y*sh + i*dh - top, x*sw + j*dw - left] * W[o,
+// c, i, j]
+//
+//   grid: images x panels of nb output channels x groups of output rows
+//   for output row y, tile of m pixels: BrGemm m x nb, batch-reduced over (c1, i, j), depth c0
+//
+// Few channels: batch (c, i), depth j. 1x1 windows over whole planes: rows and columns are one
+// axis. Weights are packed as [panel][c1][i][j][c0][nb].
+#include "lower/cube_conv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace ge {
+
+using tile::LoopKind;
+using tile::Val;
+
+Index ConvShape::At(Expr image, Expr channel, Expr y, Expr x) const {
+  if (rank == 3) return {image, channel, x};
+  return {image, channel, y, x};
+}
+
+std::optional<ConvShape> ConvShapeOf(const Graph& g, const Node& node) {
+  ConvShape s;
+  s.x = node.inputs[0], s.weights = node.inputs[1], s.y = node.outputs[0];
+  if (node.inputs.size() > 2) s.bias = node.inputs[2];
+  s.has_bias = s.bias != kNone;
+  const TensorType &x = g.value(s.x).type, &w = g.value(s.weights).type, &y = g.value(s.y).type;
+  s.rank = x.rank();
+  if (s.rank != 3 && s.rank != 4) return std::nullopt;
+  if (!IsSmallFloat(x.dtype) || !g.IsConstant(s.weights) || !x.dims[1].IsConst())
+    return std::nullopt;
+  auto window = ForwardWindow(node, Tail(x.dims, 2), Tail(w.dims, 2));
+  if (!window.ok()) return std::nullopt;
+  const int last = s.rank - 3;
+  s.group = AttrOr<int64_t>(node, "group", 1);
+  s.n = x.dims[0], s.c = x.dims[1], s.o = w.dims[0];
+  s.w = x.dims.back(), s.ow = y.dims.back();
+  s.kw = window->kernel[last].value(), s.sw = window->stride[last], s.dw = window->dilation[last];
+  s.pad_left = window->pad_lo[last];
+  s.h = s.oh = 1;
+  if (s.rank == 4) {
+    s.h = x.dims[2], s.oh = y.dims[2];
+    s.kh = window->kernel[0].value(), s.sh = window->stride[0], s.dh = window->dilation[0];
+    s.pad_top = window->pad_lo[0];
+  }
+  if (!ProvablyLe(0, s.pad_top) || !ProvablyLe(0, s.pad_left)) return std::nullopt;
+  for (Expr e : {s.n, s.oh, s.ow, s.c, s.o}) {
+    if (e.IsConst(0)) return std::nullopt;
+  }
+  return s;
+}
+
+bool SupportsConv(const Graph& g, const Region& region, const SocSpec& soc) {
+  (void)soc;
+  std::optional<ConvShape> s = ConvShapeOf(g, g.node(region.anchor));
+  if (!s) return false;
+  if (s->group == 1) return true;
+  const int64_t c = s->ChannelsPerGroup(), o = s->o.value() / s->group;
+  if (c == 1 && o == 1) return true;
+  return c % 16 == 0 && o % 16 == 0;
+}
+
+namespace {
+
+class ConvLowering {
+ public:
+  ConvLowering(const Graph& g, const Region& region, const SocSpec& soc, const ConvShape& s)
+      : build_(g, region, soc), soc_(soc), s_(s) {}
+
+  Lowered Run() {
+    in_ = PadInput(build_, s_);
+    Choose();
+    PackWeights();
+    build_.AddKernel(fmt::format("brgemm {}x{} batch {}x{}x{}{}", tile_.m, nb_, Batches(), s_.kh,
+                                 in_.c0 == 1 ? 1 : s_.kw, flat_ ? " flat" : ""),
+                     [&](LoweringContext& c) { Kernel(c); });
+    build_.AddBorders();
+    return std::move(build_.lowered);
+  }
+
+ private:
+  int64_t OutPerGroup() const { return s_.o.value() / s_.group; }
+  int64_t Batches() const { return (s_.ChannelsPerGroup() + in_.c0 - 1) / in_.c0; }
+  int64_t Depth() const { return Batches() * in_.c0 * s_.kh * s_.kw; }
+
+  void Choose() {
+    flat_ =
+        s_.kh == 1 && s_.kw == 1 && s_.sh == 1 && s_.sw == 1 && ProvablyEq(in_.sy, s_.ow * in_.sx);
+    row_pixels_ = flat_ ? s_.oh * s_.ow : s_.ow;
+    rows_ = flat_ ? Expr(1) : s_.oh;
+    const int64_t per_group = OutPerGroup();
+    tile_ = ChooseTile(HintValue(row_pixels_), per_group, soc_, s_.group > 1 ? per_group : 0);
+    if (!row_pixels_.IsConst()) tile_.m = MaxRows(soc_, tile_.nv);
+    nb_ = tile_.nv * soc_.F32Lanes();
+    panels_ = (per_group + nb_ - 1) / nb_;
+    const double ns =
+        static_cast<double>(Depth()) * tile_.nv / soc_.fma_per_cycle / soc_.ghz;  // of a pixel
+    const double others =
+        static_cast<double>(HintValue(s_.n)) * static_cast<double>(panels_ * s_.group);
+    chunk_ =
+        flat_ ? RowsPerChunk(soc_, ns * tile_.m, HintValue(CeilDiv(row_pixels_, tile_.m)), others) *
+                    tile_.m
+              : RowsPerChunk(soc_, ns * static_cast<double>(HintValue(s_.ow)), HintValue(s_.oh),
+                             others);
+    // A weight panel larger than half of L2 must be read once only.
+    if (static_cast<double>(Depth()) * nb_ * 4 > static_cast<double>(soc_.l2_bytes) / 4) {
+      chunk_ = std::max(chunk_, HintValue(flat_ ? row_pixels_ : s_.oh));
+    }
+  }
+
+  void PackWeights() {
+    const int64_t panels = panels_, groups = s_.group, cg = s_.ChannelsPerGroup(),
+                  og = OutPerGroup();
+    const int64_t c0 = in_.c0, c1 = Batches(), kh = s_.kh, kw = s_.kw, nb = nb_;
+    Pack pack;
+    pack.source = s_.weights;
+    pack.key = fmt::format("conv panels of {}, channels by {}, groups {}", nb, c0, groups);
+    pack.bytes = groups * panels * c1 * kh * kw * c0 * nb * 4;
+    pack.fill = [=](const Constant& w, std::byte* out) {
+      float* to = reinterpret_cast<float*>(out);
+      for (int64_t gp = 0; gp < groups * panels; ++gp) {
+        for (int64_t k = 0; k < c1 * kh * kw * c0; ++k) {
+          const int64_t c = k / (kh * kw * c0) * c0 + k % c0, window = k / c0 % (kh * kw);
+          for (int64_t l = 0; l < nb; ++l) {
+            const int64_t in_group = gp % panels * nb + l, o = gp / panels * og + in_group;
+            *to++ = c < cg && in_group < og ? FloatAt(w, (o * cg + c) * kh * kw + window) : 0.0f;
+          }
+        }
+      }
+    };
+    weights_ = build_.AddPack(std::move(pack));
+  }
+
+  void Kernel(LoweringContext& c) {
+    a_ = PaddedArg(c, s_, in_);
+    b_ = c.AddArg({KernelArg::Kind::kPack, weights_}, "w", DType::kF32,
+                  build_.lowered.packs[weights_].bytes / 4, false);
+    Expr extent = flat_ ? row_pixels_ : s_.oh;
+    Expr groups = CeilDiv(extent, chunk_);
+    Expr panels = panels_ * s_.group;
+    c.b().For("p", s_.n * panels * groups, LoopKind::kParallel, [&](Expr p) {
+      Expr part = groups.IsConst(1) ? Expr(0) : Mod(p, groups),
+           rest = groups.IsConst(1) ? p : FloorDiv(p, groups);
+      Expr n = s_.n.IsConst(1) ? Expr(0) : FloorDiv(rest, panels),
+           panel = s_.n.IsConst(1) ? rest : Mod(rest, panels);
+      Expr first = part * chunk_;
+      if (!flat_) {
+        Expr count = DivisibleBy(s_.oh, chunk_) ? Expr(chunk_) : Min(chunk_, s_.oh - first);
+        c.b().For("y", count, LoopKind::kSerial,
+                  [&](Expr y) { Row(c, n, panel, first + y, 0, s_.ow); });
+      } else if (!row_pixels_.IsConst()) {
+        Row(c, n, panel, 0, first, Min(chunk_, row_pixels_ - first));
+      } else {
+        const int64_t whole = row_pixels_.value() / chunk_, left = row_pixels_.value() % chunk_;
+        if (left == 0) return Row(c, n, panel, 0, first, chunk_);
+        if (whole == 0) return Row(c, n, panel, 0, first, left);
+        c.b().If(
+            c.b().Cast(c.b().Index(Lt(part, whole)), DType::kBool),
+            [&] { Row(c, n, panel, 0, first, chunk_); }, [&] { Row(c, n, panel, 0, first, left); });
+      }
+    });
+  }
+
+  // Pixels [first, first + count) of output row y.
+  void Row(LoweringContext& c, Expr n, Expr panel, Expr y, Expr first, Expr count) {
+    ForRowTiles(c.b(), count, tile_.m, [&](Expr x, int m) { Tile(c, n, panel, y, first + x, m); });
+  }
+
+  void Tile(LoweringContext& c, Expr n, Expr panel, Expr y, Expr x, int m) {
+    const int64_t c0 = in_.c0, og = OutPerGroup();
+    const bool planes = c0 == 1;
+    Expr group = s_.group == 1 ? Expr(0) : FloorDiv(panel, panels_);
+    Expr in_group = s_.group == 1 ? panel : Mod(panel, panels_);
+    ExprArena& arena = c.b().arena();
+    auto symbol = [&](const char* name, int64_t extent) {
+      return extent == 1 ? Expr(0)
+                         : arena.Fresh(name, {.lo = 0, .hi = extent - 1, .extent = extent});
+    };
+    Expr c1 = symbol("c1", Batches()), i = symbol("i", s_.kh),
+         j = planes ? Expr(0) : symbol("j", s_.kw);
+    tile::BrGemm g;
+    g.m = m;
+    g.n = nb_;
+    g.n_valid = og % nb_ == 0 ? Expr(nb_) : Min(nb_, og - in_group * nb_);
+    g.k = planes ? s_.kw : Batches() == 1 ? s_.ChannelsPerGroup() : c0;
+    for (auto [s, extent] :
+         {std::pair{c1, Batches()}, std::pair{i, s_.kh}, std::pair{j, planes ? 1 : s_.kw}}) {
+      if (extent > 1) g.batch.push_back({s, extent});
+    }
+    g.a_buffer = a_;
+    g.a = in_.base + n * in_.sn + (group * Batches() + c1) * in_.sc1 +
+          (y * s_.sh + i * s_.dh) * in_.sy + (x * s_.sw + j * s_.dw) * in_.sx;
+    g.a_row = in_.sx * s_.sw;
+    g.a_k = planes ? in_.sx * s_.dw : Expr(1);
+    g.b_buffer = b_;
+    g.b = (((panel * Batches() + c1) * s_.kh + i) * s_.kw + j) * (c0 * nb_);
+    g.b_k = nb_;
+    c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
+      Expr channel = group * og + in_group * nb_ + col;
+      Expr at = x + row;
+      Expr oy = flat_ && s_.rank == 4 ? FloorDiv(at, s_.ow) : y,
+           ox = flat_ && s_.rank == 4 ? Mod(at, s_.ow) : at;
+      if (s_.has_bias) acc = acc + c.Read(s_.bias, {channel});
+      c.Yield(s_.y, s_.At(n, channel, oy, ox), acc);
+    });
+  }
+
+  CubeBuild build_;
+  const SocSpec& soc_;
+  ConvShape s_;
+  PaddedInput in_;
+  GemmTile tile_;
+  bool flat_ = false;
+  Expr row_pixels_, rows_;
+  int64_t chunk_ = 1, panels_ = 1;
+  int nb_ = 16, weights_ = -1, a_ = -1, b_ = -1;
+};
+
+}  // namespace
+
+Lowered LowerCubeConv(const Graph& g, const Region& region, const SocSpec& soc,
+                      const Policy& policy) {
+  (void)policy;
+  ConvShape s = *ConvShapeOf(g, g.node(region.anchor));
+  if (s.group > 1 && s.ChannelsPerGroup() == 1) return LowerDepthwise(g, region, soc, s);
+  return ConvLowering(g, region, soc, s).Run();
+}
+
+}  // namespace ge

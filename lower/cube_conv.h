@@ -1,0 +1,42 @@
+// The geometry of one convolution, and its input as the loops see it: padded, perhaps blocked.
+#pragma once
+
+#include "lower/cube_gemm.h"
+#include "ops/window.h"
+
+namespace ge {
+
+// Rank 3 and 4 alike: a missing height is 1.
+struct ConvShape {
+  Expr n, c, h, w, o, oh, ow;
+  int64_t kh = 1, kw = 1, sh = 1, sw = 1, dh = 1, dw = 1, group = 1;
+  Expr pad_top = 0, pad_left = 0;
+  int rank = 4;
+  bool has_bias = false;
+  ValueId x = kNone, weights = kNone, bias = kNone, y = kNone;
+  int64_t ChannelsPerGroup() const { return c.value() / group; }
+  // Logical index of an image element.
+  Index At(Expr n, Expr c, Expr h, Expr w) const;
+};
+// nullopt if the node is no convolution that the cube engine can do (rank, symbolic channels, ...).
+std::optional<ConvShape> ConvShapeOf(const Graph& g, const Node& node);
+
+// Element (n, c1, y, x, c0) of the padded input lies at base + sum of coordinate * stride; y = 0 is
+// row -pad_top, x = 0 column -pad_left. Channels are c1 * c0_extent + c0.
+struct PaddedInput {
+  int temp = -1;  // temporary that holds it; -1: the value itself
+  int64_t c0 = 1;
+  Expr c1, height, width;      // extents; of the buffer
+  Expr base, sn, sc1, sy, sx;  // the stride of c0 is 1
+  Expr elements;
+};
+// The input where it lies, or a copy that a kernel of `build` makes.
+PaddedInput PadInput(CubeBuild& build, const ConvShape& s);
+int PaddedArg(LoweringContext& c, const ConvShape& s, const PaddedInput& in);
+
+Lowered LowerDepthwise(const Graph& g, const Region& region, const SocSpec& soc,
+                       const ConvShape& s);
+// Output rows of a chunk that do enough work for one worker's turn.
+int64_t RowsPerChunk(const SocSpec& soc, double ns_per_row, int64_t rows, double other_chunks);
+
+}  // namespace ge

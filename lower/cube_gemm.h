@@ -1,0 +1,66 @@
+// What matrix products and convolutions share: register tiles, row loops, operands in memory,
+// packing, and the kernels of one region under construction.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "lower/cube.h"
+#include "lower/lowering_context.h"
+
+namespace ge {
+
+// m rows times nv vectors of columns, all accumulators in registers.
+struct GemmTile {
+  int m = 1, nv = 1;
+};
+// The largest m for nv vectors that leaves registers for one row of B and one element of A.
+int MaxRows(const SocSpec& soc, int nv);
+// The tile with the fewest cycles over all of rows x cols (hints where symbolic). `cols_per_panel`
+// = 0, or a multiple of the vector width that panels must divide.
+GemmTile ChooseTile(int64_t rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel = 0);
+
+// body(first row, m) over tiles that cover rows [0, rows) exactly, m at most `max_m`. Constant rows
+// are split evenly; symbolic ones into whole tiles and powers of two.
+void ForRowTiles(tile::Builder& b, Expr rows, int max_m,
+                 const std::function<void(Expr, int)>& body);
+
+// Where an operand's element (row, k) lies: base + row * row_stride + k * k_stride.
+struct Operand {
+  int buffer = -1;
+  Expr base, row_stride, k_stride;
+};
+// The operand that `value` (a Load) is, as a function of the two symbols; nullopt if it is no f32
+// load or not linear.
+std::optional<Operand> AsOperand(const tile::Builder& b, tile::Val value, Expr row, Expr k);
+
+// Float elements of a constant, whatever its dtype.
+float FloatAt(const Constant& c, int64_t i);
+bool IsSmallFloat(DType t);  // computed in f32
+
+// Builds kernels of one region. Temporaries and packs are numbered in order of creation.
+class CubeBuild {
+ public:
+  CubeBuild(const Graph& g, const Region& region, const SocSpec& soc)
+      : g(g), region(region), soc(soc) {}
+  const Graph& g;
+  const Region& region;
+  const SocSpec& soc;
+  Lowered lowered;
+
+  int AddTemp(Expr bytes);
+  int AddPack(Pack pack);
+  // body is called twice: a trial that finds which values the kernel uses, then the kernel.
+  void AddKernel(const std::string& schedule, const std::function<void(LoweringContext&)>& body);
+  // Zeroes pad lanes and halos of the region's outputs.
+  void AddBorders();
+};
+
+Lowered LowerCubeMatMul(const Graph& g, const Region& region, const SocSpec& soc);
+Lowered LowerCubeConv(const Graph& g, const Region& region, const SocSpec& soc,
+                      const Policy& policy);
+bool SupportsMatMul(const Graph& g, const Region& region, const SocSpec& soc);
+bool SupportsConv(const Graph& g, const Region& region, const SocSpec& soc);
+
+}  // namespace ge

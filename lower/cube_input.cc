@@ -1,0 +1,170 @@
+// The padded input of a convolution. Used in place if its buffer has the layout and the halo; else
+// copied: zero border, channels in blocks (or plane by plane if they are few).
+#include <algorithm>
+
+#include "base/check.h"
+#include "lower/cube_conv.h"
+
+namespace ge {
+
+namespace {
+
+using tile::LoopKind;
+using tile::Val;
+
+// Height and width that the windows reach.
+Expr Reached(Expr out, int64_t stride, int64_t kernel, int64_t dilation) {
+  return (out - 1) * stride + (kernel - 1) * dilation + 1;
+}
+
+std::optional<PaddedInput> InPlace(const CubeBuild& build, const ConvShape& s) {
+  const Value& value = build.g.value(s.x);
+  for (NodeId n : build.region.nodes) {
+    if (build.g.value(s.x).producer == n) return std::nullopt;
+  }
+  if (value.type.dtype != DType::kF32 || build.g.IsConstant(s.x)) return std::nullopt;
+  View v = BufferView(value);
+  const bool blocked = !v.layout.IsNd();
+  const int spatial = s.rank - 2;
+  if (blocked && !(v.layout.dims.size() == static_cast<size_t>(s.rank) + 1 &&
+                   v.layout == Nc1hwc0(s.rank, v.layout.dims[1].tile))) {
+    return std::nullopt;
+  }
+  if (!blocked && s.c.value() >= 16 && s.ChannelsPerGroup() > 1) return std::nullopt;
+  PaddedInput in;
+  in.c0 = blocked ? v.layout.dims[1].tile : 1;
+  in.c1 = CeilDiv(s.c, in.c0);
+  in.base = v.offset;
+  in.sn = v.strides[0];
+  in.sc1 = v.strides[1];
+  auto fits = [&](int d, Expr dim, Expr pad, Expr reached) {
+    return ProvablyLe(pad, v.halo_lo[d]) && ProvablyLe(reached - pad - dim, v.halo_hi[d]);
+  };
+  const int w = 1 + spatial;  // position of the last spatial dim
+  if (!fits(w, s.w, s.pad_left, Reached(s.ow, s.sw, s.kw, s.dw))) return std::nullopt;
+  in.sx = v.strides[w];
+  in.width = v.extents[w];
+  in.base = in.base + (v.halo_lo[w] - s.pad_left) * in.sx;
+  if (spatial == 2) {
+    if (!fits(2, s.h, s.pad_top, Reached(s.oh, s.sh, s.kh, s.dh))) return std::nullopt;
+    in.sy = v.strides[2];
+    in.height = v.extents[2];
+    in.base = in.base + (v.halo_lo[2] - s.pad_top) * in.sy;
+  } else {
+    in.sy = in.width * in.sx;
+    in.height = 1;
+  }
+  in.elements = v.Elements();
+  return in;
+}
+
+PaddedInput TempOf(const ConvShape& s, int64_t c0) {
+  PaddedInput in;
+  in.c0 = c0;
+  in.c1 = CeilDiv(s.c, c0);
+  in.height = Reached(s.oh, s.sh, s.kh, s.dh);
+  in.width = Reached(s.ow, s.sw, s.kw, s.dw);
+  in.sx = c0;
+  in.sy = in.width * c0;
+  in.sc1 = in.height * in.sy;
+  in.sn = in.c1 * in.sc1;
+  in.elements = s.n * in.sn;
+  return in;
+}
+
+// One row (n, c1, y) of the copy.
+class RowCopy {
+ public:
+  RowCopy(LoweringContext& c, const ConvShape& s, const PaddedInput& in, int temp)
+      : c_(c), b_(c.b()), s_(s), in_(in), temp_(temp) {}
+
+  void Run(Expr n, Expr c1, Expr y) {
+    n_ = n, c1_ = c1, y_ = y - s_.pad_top;
+    row_ = n * in_.sn + c1 * in_.sc1 + y * in_.sy;
+    Expr count = Min(s_.w, in_.width - s_.pad_left);
+    auto copy = [&] {
+      Span(0, s_.pad_left, false);
+      Span(s_.pad_left, count, true);
+      Span(s_.pad_left + count, in_.width - s_.pad_left - count, false);
+    };
+    Expr inside = And(Le(0, y_), Lt(y_, s_.h));
+    if (inside.IsConst(1)) return copy();
+    b_.If(b_.Cast(b_.Index(inside), DType::kBool), copy, [&] { Span(0, in_.width, false); });
+  }
+
+ private:
+  void Span(Expr begin, Expr count, bool copy) {
+    if (count.IsConst() && count.value() <= 0) return;
+    b_.For("x", count, in_.c0 == 1 ? LoopKind::kVector : LoopKind::kSerial, [&](Expr x) {
+      if (in_.c0 == 1) return Element(begin + x, 0, copy);
+      b_.For("c", in_.c0, LoopKind::kVector, [&](Expr lane) { Element(begin + x, lane, copy); });
+    });
+  }
+  void Element(Expr x, Expr lane, bool copy) {
+    Val v = b_.F(0);
+    if (copy) {
+      Expr channel = c1_ * in_.c0 + lane;
+      if (DivisibleBy(s_.c, in_.c0)) {
+        v = c_.Read(s_.x, s_.At(n_, channel, y_, x - s_.pad_left));
+      } else {
+        Val real = c_.Read(s_.x, s_.At(n_, Min(channel, s_.c - 1), y_, x - s_.pad_left));
+        v = b_.Select(b_.Cast(b_.Index(Lt(channel, s_.c)), DType::kBool), real, v);
+      }
+    }
+    b_.Store(temp_, row_ + x * in_.sx + lane, v);
+  }
+
+  LoweringContext& c_;
+  tile::Builder& b_;
+  const ConvShape& s_;
+  const PaddedInput& in_;
+  int temp_;
+  Expr n_, c1_, y_, row_;
+};
+
+}  // namespace
+
+PaddedInput PadInput(CubeBuild& build, const ConvShape& s) {
+  if (std::optional<PaddedInput> in = InPlace(build, s)) return *in;
+  const bool depthwise = s.group == s.c.value() && s.group > 1;
+  const int64_t lanes = depthwise ? build.soc.F32Lanes() : 16;
+  PaddedInput in = TempOf(s, s.ChannelsPerGroup() < 8 && !depthwise ? 1 : lanes);
+  in.temp = build.AddTemp(in.elements * 4);
+  build.AddKernel("pad input", [&](LoweringContext& c) {
+    int temp =
+        c.AddArg({KernelArg::Kind::kTemp, in.temp}, "padded", DType::kF32, in.elements, true);
+    const double ns = static_cast<double>(HintValue(in.sy)) * 0.1;
+    const int64_t rows = RowsPerChunk(build.soc, ns, HintValue(in.height),
+                                      static_cast<double>(HintValue(s.n * in.c1)));
+    Expr groups = CeilDiv(in.height, rows);
+    c.b().For("p", s.n * in.c1 * groups, LoopKind::kParallel, [&](Expr p) {
+      Expr first = groups.IsConst(1) ? Expr(0) : Mod(p, groups) * rows,
+           plane = groups.IsConst(1) ? p : FloorDiv(p, groups);
+      Expr n = s.n.IsConst(1) ? Expr(0) : FloorDiv(plane, in.c1),
+           c1 = s.n.IsConst(1) ? plane : Mod(plane, in.c1);
+      c.b().For("y", Min(rows, in.height - first), LoopKind::kSerial,
+                [&](Expr y) { RowCopy(c, s, in, temp).Run(n, c1, first + y); });
+    });
+  });
+  return in;
+}
+
+int PaddedArg(LoweringContext& c, const ConvShape& s, const PaddedInput& in) {
+  if (in.temp < 0) return c.ArgOf(s.x);
+  return c.AddArg({KernelArg::Kind::kTemp, in.temp}, "padded", DType::kF32, in.elements, false);
+}
+
+int64_t RowsPerChunk(const SocSpec& soc, double ns_per_row, int64_t rows, double other_chunks) {
+  (void)soc;
+  rows = std::max<int64_t>(rows, 1);
+  const int64_t least =
+      std::max<int64_t>(1, static_cast<int64_t>(20000 / std::max(ns_per_row, 1.0)));
+  const int64_t wanted =
+      std::max<int64_t>(1, static_cast<int64_t>(8 / std::max(other_chunks, 1.0)));
+  const int64_t most =
+      std::max<int64_t>(1, static_cast<int64_t>(100000 / std::max(ns_per_row, 1.0)));
+  int64_t chunk = std::max(least, (rows + wanted - 1) / wanted);
+  return std::min(rows, std::min(chunk, std::max(most, least)));
+}
+
+}  // namespace ge

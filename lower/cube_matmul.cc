@@ -1,0 +1,405 @@
+// MatMul, Gemm  Y[b.., m, n] = sum_k A[b.., m, k] * B[b.., k, n]
+//
+//   grid: panels of nb columns x groups of rows
+//   for tile of m rows in the group: BrGemm m x nb over k; epilogue: alpha, beta, the fused
+//   consumers
+//
+// B is packed as [panel][k][nb]: at compile time if constant, else by a kernel before, unless its
+// rows can be read as they lie. With one B for all batches, batch and row are one axis.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "lower/cube_gemm.h"
+#include "lower/loops.h"
+
+namespace ge {
+
+namespace {
+
+using tile::LoopKind;
+using tile::Val;
+
+// The product of a node, as logical indices.
+struct Product2 {
+  std::vector<Expr> batch;  // output dims before row and column
+  std::vector<Expr> a_batch, b_batch;
+  Expr m, n, k;
+  bool trans_a = false, trans_b = false;
+};
+
+bool AllOnes(const std::vector<Expr>& dims) {
+  return std::all_of(dims.begin(), dims.end(), [](Expr d) { return d.IsConst(1); });
+}
+
+std::vector<Expr> Front(const std::vector<Expr>& dims) { return {dims.begin(), dims.end() - 2}; }
+
+Product2 ProductOf(const Graph& g, const Node& node) {
+  const std::vector<Expr>& a = g.value(node.inputs[0]).type.dims;
+  const std::vector<Expr>& b = g.value(node.inputs[1]).type.dims;
+  const std::vector<Expr>& y = g.value(node.outputs[0]).type.dims;
+  Product2 p;
+  p.trans_a = AttrOr<int64_t>(node, "transA", 0) != 0;
+  p.trans_b = AttrOr<int64_t>(node, "transB", 0) != 0;
+  p.batch = Front(y);
+  p.a_batch = Front(a);
+  p.b_batch = Front(b);
+  p.m = y[y.size() - 2];
+  p.n = y[y.size() - 1];
+  p.k = a[a.size() - (p.trans_a ? 2 : 1)];
+  return p;
+}
+
+// Batch index of an operand of fewer or broadcast batch dims.
+Index OperandIndex(const Index& batch, const std::vector<Expr>& dims, Expr i, Expr j) {
+  Index idx(batch.end() - static_cast<std::ptrdiff_t>(dims.size()), batch.end());
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d].IsConst(1)) idx[d] = 0;
+  }
+  idx.push_back(i);
+  idx.push_back(j);
+  return idx;
+}
+
+class MatMulLowering {
+ public:
+  MatMulLowering(const Graph& g, const Region& region, const SocSpec& soc)
+      : g_(g),
+        node_(g.node(region.anchor)),
+        build_(g, region, soc),
+        soc_(soc),
+        p_(ProductOf(g, node_)) {
+    shared_b_ = AllOnes(p_.b_batch);
+    rows_ = shared_b_ ? Product(p_.batch) * p_.m : p_.m;
+  }
+
+  Lowered Run() {
+    direct_a_ = Probe(true);
+    direct_b_ = !g_.IsConstant(node_.inputs[1]) && DividesLanes() && Probe(false);
+    if (!direct_a_) StageA();
+    ChooseTiling();
+    if (!direct_b_) PackB();
+    build_.AddKernel(
+        fmt::format("brgemm {}x{} rows {} of {}", tile_.m, nb_, ToString(group_), ToString(rows_)),
+        [&](LoweringContext& c) { Kernel(c); });
+    build_.AddBorders();
+    return std::move(build_.lowered);
+  }
+
+ private:
+  bool DividesLanes() const {
+    return p_.n.IsConst() && p_.n.value() > 0 && p_.n.value() % soc_.F32Lanes() == 0;
+  }
+
+  // Can A (or B) be read where it lies?
+  bool Probe(bool a) {
+    LoweringContext c(g_, build_.region, soc_);
+    bool linear = false;
+    c.b().For("p", BatchCount(), LoopKind::kSerial, [&](Expr p) {
+      if (a) {
+        linear = OperandA(c, p).has_value();
+      } else {
+        std::optional<Operand> b = OperandB(c, p);
+        linear = b && b->row_stride.IsConst(1);
+      }
+    });
+    return linear;
+  }
+
+  Expr BatchCount() const { return shared_b_ ? Expr(1) : Product(p_.batch); }
+
+  // The output's batch index of flat batch `p`; with one B, of flat row `r`, whose row comes last.
+  static Index Split(const std::vector<Expr>& dims, Expr flat) {
+    Index idx(dims.size(), Expr(0));
+    int first = 0;
+    while (first + 1 < static_cast<int>(dims.size()) && dims[first].IsConst(1)) ++first;
+    for (int d = static_cast<int>(dims.size()) - 1; d > first; --d) {
+      if (dims[d].IsConst(1)) continue;
+      idx[d] = Mod(flat, dims[d]);
+      flat = FloorDiv(flat, dims[d]);
+    }
+    if (!dims.empty()) idx[first] = flat;
+    return idx;
+  }
+
+  // Batch and row of output row `r` in batch `p`.
+  std::pair<Index, Expr> Place(Expr p, Expr r) const {
+    if (!shared_b_) return {Split(p_.batch, p), r};
+    std::vector<Expr> dims = p_.batch;
+    dims.push_back(p_.m);
+    Index idx = Split(dims, r);
+    Expr row = idx.back();
+    idx.pop_back();
+    return {idx, row};
+  }
+
+  // While alive, batch and row of the output count as one loop over `r`.
+  void EnterWalk(LoweringContext& c, const Index& batch, Expr row, Expr r, Expr col) const {
+    const Value& out = g_.value(node_.outputs[0]);
+    if (!shared_b_ || p_.batch.empty() || !out.type.layout.IsNd() || !out.halo.empty()) return;
+    Walk walk;
+    walk.view = BufferView(out);
+    walk.logical = batch;
+    walk.logical.push_back(row);
+    walk.logical.push_back(col);
+    walk.physical = walk.logical;
+    int last = static_cast<int>(p_.batch.size()), first = 0;
+    while (first < last && p_.batch[first].IsConst(1)) ++first;
+    if (first < last) walk.groups.push_back({first, last, r});
+    c.walk = std::move(walk);
+  }
+
+  std::optional<Operand> OperandA(LoweringContext& c, Expr p) {
+    Expr r = g_.arena().Fresh("row", {.lo = 0, .extent = rows_});
+    Expr k = g_.arena().Fresh("k", {.lo = 0, .extent = p_.k});
+    auto [batch, row] = Place(p, r);
+    EnterWalk(c, batch, row, r, 0);
+    Index idx = p_.trans_a ? OperandIndex(batch, p_.a_batch, k, row)
+                           : OperandIndex(batch, p_.a_batch, row, k);
+    Val v = c.Read(node_.inputs[0], idx);
+    c.walk.reset();
+    return AsOperand(c.b(), v, r, k);
+  }
+
+  // row_stride is that of the column.
+  std::optional<Operand> OperandB(LoweringContext& c, Expr p) {
+    Expr col = g_.arena().Fresh("col", {.lo = 0, .extent = p_.n});
+    Expr k = g_.arena().Fresh("k", {.lo = 0, .extent = p_.k});
+    return AsOperand(c.b(), ReadB(c, Split(p_.batch, p), k, col), col, k);
+  }
+
+  Val ReadB(LoweringContext& c, const Index& batch, Expr k, Expr col) {
+    Index idx = p_.trans_b ? OperandIndex(batch, p_.b_batch, col, k)
+                           : OperandIndex(batch, p_.b_batch, k, col);
+    return c.Read(node_.inputs[1], idx);
+  }
+
+  void StageA() {
+    a_temp_ = build_.AddTemp(BatchCount() * rows_ * p_.k * 4);
+    build_.AddKernel("copy A", [&](LoweringContext& c) {
+      int temp = c.AddArg({KernelArg::Kind::kTemp, a_temp_}, "a", DType::kF32,
+                          BatchCount() * rows_ * p_.k, true);
+      LoopPolicy policy;
+      policy.ns_per_iteration = 0.2;
+      LoopReport report;
+      NestLoops(
+          c.b(), {BatchCount(), rows_, p_.k}, true, policy,
+          [&](const Index& i) {
+            auto [batch, row] = Place(i[0], i[1]);
+            Index idx = p_.trans_a ? OperandIndex(batch, p_.a_batch, i[2], row)
+                                   : OperandIndex(batch, p_.a_batch, row, i[2]);
+            c.b().Store(temp, (i[0] * rows_ + i[1]) * p_.k + i[2], c.Read(node_.inputs[0], idx));
+          },
+          &report);
+    });
+  }
+
+  void ChooseTiling() {
+    const int w = soc_.F32Lanes();
+    const int64_t rows = HintValue(rows_), cols = HintValue(p_.n),
+                  k = std::max<int64_t>(HintValue(p_.k), 1);
+    tile_ = ChooseTile(rows_.IsConst() ? rows : std::max<int64_t>(rows, 64), cols, soc_,
+                       direct_b_ ? p_.n.value() : 0);
+    if (!rows_.IsConst()) tile_.m = MaxRows(soc_, tile_.nv);
+    nb_ = tile_.nv * w;
+    panels_ = CeilDiv(p_.n, nb_);
+    // Rows of a chunk: its part of A in half of L2, work of 40 us or more, and 8 chunks if there is
+    // enough.
+    const double ns_per_row = static_cast<double>(k) * tile_.nv / soc_.fma_per_cycle / soc_.ghz;
+    auto round = [&](double r) {
+      return std::max<int64_t>(static_cast<int64_t>(r) / tile_.m, 1) * tile_.m;
+    };
+    int64_t group = rows_.IsConst() ? rows : round(64);
+    const int64_t fits = round(static_cast<double>(soc_.l2_bytes) / 2 / 4 / static_cast<double>(k));
+    group = std::min(group, std::max(fits, round(32)));
+    const double chunks =
+        static_cast<double>(HintValue(panels_) * std::max<int64_t>(HintValue(BatchCount()), 1));
+    const double wanted = std::max(1.0, 8 / chunks);
+    const int64_t smaller = round(std::max(static_cast<double>(rows) / wanted, 20000 / ns_per_row));
+    group_ = std::min(group, std::max<int64_t>(smaller, tile_.m));
+    // A is read once per panel if panels are outside, B once per group if groups are.
+    panel_outside_ =
+        static_cast<double>(cols) / static_cast<double>(group_.value()) * static_cast<double>(k) >
+        static_cast<double>(rows) / nb_ * static_cast<double>(k);
+  }
+
+  void PackB() {
+    const Constant* constant = g_.ConstantOf(node_.inputs[1]);
+    if (constant != nullptr) return PackConstant(*constant);
+    b_temp_ = build_.AddTemp(BatchCount() * panels_ * p_.k * nb_ * 4);
+    build_.AddKernel("pack B", [&](LoweringContext& c) {
+      tile::Builder& b = c.b();
+      int temp = c.AddArg({KernelArg::Kind::kTemp, b_temp_}, "b", DType::kF32,
+                          BatchCount() * panels_ * p_.k * nb_, true);
+      b.For("p", BatchCount() * panels_, LoopKind::kParallel, [&](Expr p) {
+        Index batch = Split(p_.batch, panels_.IsConst(1) ? p : FloorDiv(p, panels_));
+        Expr first = panels_.IsConst(1) ? Expr(0) : Mod(p, panels_) * nb_;
+        b.For("k", p_.k, LoopKind::kSerial, [&](Expr k) {
+          b.For("c", nb_, LoopKind::kVector,
+                [&](Expr col) { PackElement(c, temp, batch, first, p, k, col); });
+        });
+      });
+    });
+  }
+
+  void PackElement(LoweringContext& c, int temp, const Index& batch, Expr first, Expr p, Expr k,
+                   Expr col) {
+    tile::Builder& b = c.b();
+    Expr at = (p * p_.k + k) * nb_ + col;
+    if (DivisibleBy(p_.n, nb_)) return b.Store(temp, at, ReadB(c, batch, k, first + col));
+    Val inside = b.Cast(b.Index(Lt(first + col, p_.n)), DType::kBool);
+    Val v = ReadB(c, batch, k, Min(first + col, p_.n - 1));
+    b.Store(temp, at, b.Select(inside, v, b.F(0)));
+  }
+
+  void PackConstant(const Constant&) {
+    const int64_t k = p_.k.value(), n = p_.n.value(), nb = nb_, panels = panels_.value();
+    const bool trans = p_.trans_b;
+    Pack pack;
+    pack.source = node_.inputs[1];
+    pack.key = fmt::format("gemm panels of {}{}", nb, trans ? " transposed" : "");
+    pack.bytes = panels * k * nb * 4;
+    pack.fill = [=](const Constant& source, std::byte* out) {
+      float* to = reinterpret_cast<float*>(out);
+      for (int64_t p = 0; p < panels; ++p) {
+        for (int64_t i = 0; i < k; ++i) {
+          for (int64_t c = 0; c < nb; ++c) {
+            int64_t col = p * nb + c;
+            *to++ = col >= n ? 0.0f : FloatAt(source, trans ? col * k + i : i * n + col);
+          }
+        }
+      }
+    };
+    b_pack_ = build_.AddPack(std::move(pack));
+  }
+
+  void Kernel(LoweringContext& c) {
+    tile::Builder& b = c.b();
+    a_buffer_ = b_buffer_ = -1;
+    if (a_temp_ >= 0) {
+      a_buffer_ = c.AddArg({KernelArg::Kind::kTemp, a_temp_}, "a", DType::kF32,
+                           BatchCount() * rows_ * p_.k, false);
+    }
+    Expr b_elements = BatchCount() * panels_ * p_.k * nb_;
+    if (b_pack_ >= 0)
+      b_buffer_ = c.AddArg({KernelArg::Kind::kPack, b_pack_}, "b", DType::kF32, b_elements, false);
+    if (b_temp_ >= 0)
+      b_buffer_ = c.AddArg({KernelArg::Kind::kTemp, b_temp_}, "b", DType::kF32, b_elements, false);
+    Expr groups = CeilDiv(rows_, group_);
+    b.For("p", BatchCount() * panels_ * groups, LoopKind::kParallel, [&](Expr p) {
+      Expr batch = BatchCount().IsConst(1) ? Expr(0) : FloorDiv(p, panels_ * groups);
+      Expr in_batch = BatchCount().IsConst(1) ? p : Mod(p, panels_ * groups);
+      Expr inner = panel_outside_ ? groups : panels_;
+      Expr outer_index = inner.IsConst(1) ? in_batch : FloorDiv(in_batch, inner);
+      Expr inner_index = inner.IsConst(1) ? Expr(0) : Mod(in_batch, inner);
+      Chunk(c, batch, panel_outside_ ? outer_index : inner_index,
+            panel_outside_ ? inner_index : outer_index);
+    });
+  }
+
+  void Chunk(LoweringContext& c, Expr batch, Expr panel, Expr group) {
+    Operand a, b;
+    if (a_temp_ >= 0) {
+      a = {a_buffer_, batch * rows_ * p_.k, p_.k, 1};
+    } else {
+      a = *OperandA(c, batch);
+    }
+    if (direct_b_) {
+      b = *OperandB(c, batch);
+      b.base = b.base + panel * nb_;
+    } else {
+      b = {b_buffer_, (batch * panels_ + panel) * p_.k * nb_, 1, nb_};
+    }
+    Expr first = group * group_;
+    auto rows = [&](Expr count) {
+      ForRowTiles(c.b(), count, tile_.m,
+                  [&](Expr r, int m) { Tile(c, a, b, batch, panel, first + r, m); });
+    };
+    if (!rows_.IsConst()) return rows(Min(group_, rows_ - first));
+    const int64_t whole = rows_.value() / group_.value(), rest = rows_.value() % group_.value();
+    if (rest == 0) return rows(group_);
+    if (whole == 0) return rows(rest);
+    c.b().If(
+        c.b().Cast(c.b().Index(Lt(group, whole)), DType::kBool), [&] { rows(group_); },
+        [&] { rows(rest); });
+  }
+
+  void Tile(LoweringContext& c, const Operand& a, const Operand& b, Expr batch, Expr panel,
+            Expr first, int m) {
+    tile::BrGemm g;
+    g.m = m;
+    g.n = nb_;
+    g.n_valid = DivisibleBy(p_.n, nb_) ? Expr(nb_) : Min(nb_, p_.n - panel * nb_);
+    g.k = p_.k;
+    g.a_buffer = a.buffer;
+    g.a = a.base + first * a.row_stride;
+    g.a_row = a.row_stride;
+    g.a_k = a.k_stride;
+    g.b_buffer = b.buffer;
+    g.b = b.base;
+    g.b_k = b.k_stride;
+    c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
+      Expr r = first + row;
+      auto [place, at] = Place(batch, r);
+      Expr column = panel * nb_ + col;
+      EnterWalk(c, place, at, r, column);
+      Index idx = place;
+      idx.push_back(at);
+      idx.push_back(column);
+      c.Yield(node_.outputs[0], idx, Epilogue(c, idx, acc));
+      c.walk.reset();
+    });
+  }
+
+  // Gemm's alpha and beta * C.
+  Val Epilogue(LoweringContext& c, const Index& idx, Val acc) {
+    if (node_.op->name != "Gemm") return acc;
+    const double alpha = AttrOr<float>(node_, "alpha", 1.0f),
+                 beta = AttrOr<float>(node_, "beta", 1.0f);
+    if (alpha != 1) acc = acc * alpha;
+    if (node_.inputs.size() < 3 || node_.inputs[2] == kNone || beta == 0) return acc;
+    const std::vector<Expr>& dims = g_.value(node_.inputs[2]).type.dims;
+    Index at;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      at.push_back(dims[d].IsConst(1) ? Expr(0) : idx[idx.size() - dims.size() + d]);
+    }
+    Val bias = c.Read(node_.inputs[2], at);
+    return acc + (beta == 1 ? bias : bias * beta);
+  }
+
+  const Graph& g_;
+  const Node& node_;
+  CubeBuild build_;
+  const SocSpec& soc_;
+  Product2 p_;
+  bool shared_b_ = false, direct_a_ = false, direct_b_ = false, panel_outside_ = true;
+  Expr rows_, panels_, group_;
+  GemmTile tile_;
+  int nb_ = 0;
+  int a_temp_ = -1, b_temp_ = -1, b_pack_ = -1, a_buffer_ = -1, b_buffer_ = -1;
+};
+
+}  // namespace
+
+bool SupportsMatMul(const Graph& g, const Region& region, const SocSpec& soc) {
+  const Node& node = g.node(region.anchor);
+  const TensorType& a = g.value(node.inputs[0]).type;
+  const TensorType& b = g.value(node.inputs[1]).type;
+  if (a.rank() < 2 || b.rank() < 2 || !IsSmallFloat(a.dtype) || !IsSmallFloat(b.dtype))
+    return false;
+  Product2 p = ProductOf(g, node);
+  for (Expr e : {p.m, p.n, p.k, Product(p.batch)}) {
+    if (e.IsConst(0)) return false;
+  }
+  if (g.IsConstant(node.inputs[1]) && !AllOnes(p.b_batch)) return false;
+  if (g.IsConstant(node.inputs[1]) && !(p.n.IsConst() && p.k.IsConst())) return false;
+  // Few columns: a vector of them would be mostly padding.
+  return !p.n.IsConst() || p.n.value() * 3 >= soc.F32Lanes();
+}
+
+Lowered LowerCubeMatMul(const Graph& g, const Region& region, const SocSpec& soc) {
+  return MatMulLowering(g, region, soc).Run();
+}
+
+}  // namespace ge

@@ -1,0 +1,214 @@
+// The cube engine against the general path (policy with cube disabled), through the interpreter:
+// operands of every kind, sizes around the tiles, layouts and halos. Inputs are small exact
+// numbers, so results are equal bit for bit.
+#include "lower/cube.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "ir/opdef.h"
+#include "lower/region_fixture.h"
+
+namespace ge {
+namespace {
+
+SocSpec Soc(int vector_bytes) {
+  SocSpec soc;
+  soc.vector_bytes = vector_bytes;
+  soc.vector_registers = vector_bytes == 64 ? 32 : 16;
+  soc.masks = vector_bytes == 64;
+  return soc;
+}
+
+Region Whole(const Graph& g) {
+  Region r;
+  r.name = "whole";
+  r.nodes = g.order;
+  for (NodeId n : g.order) {
+    if (g.node(n).op->lower) r.anchor = n;
+  }
+  for (ValueId v : g.inputs) r.inputs.push_back(v);
+  for (size_t v = 0; v < g.values.size(); ++v) {
+    if (g.IsConstant(static_cast<ValueId>(v))) r.inputs.push_back(static_cast<ValueId>(v));
+  }
+  r.outputs = g.outputs;
+  return r;
+}
+
+// Turns graph inputs whose name begins with 'w' into constants of small exact numbers.
+void MakeWeights(Graph& g) {
+  std::vector<ValueId> inputs;
+  for (ValueId v : g.inputs) {
+    if (g.value(v).name[0] != 'w') {
+      inputs.push_back(v);
+      continue;
+    }
+    std::vector<int64_t> dims;
+    int64_t count = 1;
+    for (Expr d : g.value(v).type.dims) dims.push_back(d.value()), count *= d.value();
+    std::vector<float> data(static_cast<size_t>(count));
+    for (size_t i = 0; i < data.size(); ++i)
+      data[i] = static_cast<float>(static_cast<int>(i * 13 % 29) - 14) / 8;
+    g.model->constants.push_back(MakeConstant(DType::kF32, dims, data.data()));
+    g.value(v).constant = static_cast<ConstId>(g.model->constants.size()) - 1;
+  }
+  g.inputs = inputs;
+}
+
+void ExpectSame(const std::string& text, const std::map<std::string, int64_t>& symbols = {},
+                const std::function<void(Graph&)>& change = {}) {
+  auto parsed = ParseGraph(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  Graph& g = **parsed;
+  MakeWeights(g);
+  GraphRun plain(g, symbols);
+  Policy general;
+  general.disabled = {"cube"};
+  int seed = 1;
+  for (ValueId v : g.inputs) plain.FillInput(v, seed++);
+  plain.Run(Whole(g), Soc(64), general);
+  std::vector<std::vector<float>> want;
+  for (ValueId v : g.outputs) want.push_back(plain.Values(v));
+  if (change) change(g);
+  for (int bytes : {32, 64}) {
+    Region region = Whole(g);
+    ASSERT_TRUE(CubeSupports(g, region, Soc(bytes), Policy{})) << text;
+    GraphRun run(g, symbols);
+    seed = 1;
+    for (ValueId v : g.inputs) run.FillInput(v, seed++);
+    run.Run(region, Soc(bytes), Policy{}, 3);
+    for (size_t o = 0; o < g.outputs.size(); ++o) {
+      std::vector<float> got = run.Values(g.outputs[o]);
+      ASSERT_EQ(got.size(), want[o].size());
+      for (size_t i = 0; i < got.size(); ++i) {
+        ASSERT_EQ(got[i], want[o][i])
+            << text << " element " << i << " of output " << o << ", " << bytes << " bytes";
+      }
+      run.ExpectZeroBorders(g.outputs[o]);
+    }
+  }
+}
+
+TEST(CubeMatMul, ConstantWeightsOfManySizes) {
+  for (const char* sizes : {"1 5 7", "3 40 33", "16 16 64", "29 3 48", "50 24 100"}) {
+    int m, k, n;
+    sscanf(sizes, "%d %d %d", &m, &k, &n);
+    ExpectSame("graph g(%x: f32[" + std::to_string(m) + "," + std::to_string(k) + "], %w: f32[" +
+               std::to_string(k) + "," + std::to_string(n) + "], %b: f32[" + std::to_string(n) +
+               "]) -> (%z) { %y = MatMul(%x, %w) %a = Add(%y, %b) %z = Relu(%a) }");
+  }
+}
+
+TEST(CubeMatMul, BatchAndRowsAreOneAxis) {
+  ExpectSame(
+      "graph g(%x: f32[2,9,20], %w: f32[20,32], %r: f32[2,9,32]) -> (%z) { %y = MatMul(%x, %w) %z "
+      "= Add(%y, %r) }");
+  ExpectSame(
+      "graph g(%x: f32[b,s,20], %w: f32[20,40], %r: f32[b,s,40]) -> (%z) { %y = MatMul(%x, %w) %z "
+      "= Add(%y, %r) }",
+      {{"b", 3}, {"s", 11}});
+}
+
+TEST(CubeMatMul, SymbolicRowsOfEveryRemainder) {
+  for (int64_t m = 1; m <= 20; ++m) {
+    ExpectSame("graph g(%x: f32[m,12], %w: f32[12,64]) -> (%y) { %y = MatMul(%x, %w) }",
+               {{"m", m}});
+  }
+}
+
+TEST(CubeMatMul, BatchedWithoutConstants) {
+  ExpectSame("graph g(%x: f32[2,3,17,8], %k: f32[2,3,8,32]) -> (%y) { %y = MatMul(%x, %k) }");
+  ExpectSame("graph g(%x: f32[2,3,17,8], %k: f32[2,3,8,19]) -> (%y) { %y = MatMul(%x, %k) }");
+  ExpectSame("graph g(%x: f32[2,3,5,8], %k: f32[3,8,s]) -> (%y) { %y = MatMul(%x, %k) }",
+             {{"s", 21}});
+}
+
+TEST(CubeMatMul, AttentionReadsHeadsInPlace) {
+  const std::string text =
+      "graph g(%x: f32[2,7,24], %k: f32[2,7,24]) -> (%y) {"
+      " %s = Reshape(%x, i64[4]{2,7,3,8}) %q = Transpose(%s) {perm=[0,2,1,3]}"
+      " %t = Reshape(%k, i64[4]{2,7,3,8}) %kt = Transpose(%t) {perm=[0,2,3,1]}"
+      " %y = MatMul(%q, %kt) }";
+  if (!ParseGraph(text).ok()) GTEST_SKIP() << ParseGraph(text).status().message();
+  ExpectSame(text);
+}
+
+TEST(CubeGemm, TransposedWithAlphaAndBeta) {
+  ExpectSame(
+      "graph g(%x: f32[6,10], %w: f32[33,10], %c: f32[33]) -> (%y) { %y = Gemm(%x, %w, %c) "
+      "{transB=1, alpha=0.5, beta=2.0} }");
+  ExpectSame(
+      "graph g(%x: f32[10,6], %w: f32[10,33], %c: f32[6,1]) -> (%y) { %y = Gemm(%x, %w, %c) "
+      "{transA=1} }");
+}
+
+// The same graph with the convolution's input and outputs blocked by 16, and halos.
+std::function<void(Graph&)> Blocked(int64_t halo_in, int64_t halo_out) {
+  return [=](Graph& g) {
+    auto block = [&](ValueId v, int64_t halo) {
+      Value& value = g.value(v);
+      if (value.type.rank() != 4) return;
+      value.type.layout = Nc1hwc0(4, 16);
+      if (halo) value.halo = {{2, halo, halo}, {3, halo, halo}};
+    };
+    for (ValueId v : g.inputs) block(v, halo_in);
+    for (ValueId v : g.outputs) block(v, halo_out);
+  };
+}
+
+std::string Conv(int c, int o, int h, int w, int k, const std::string& attrs, int group = 1) {
+  return "graph g(%x: f32[2," + std::to_string(c) + "," + std::to_string(h) + "," +
+         std::to_string(w) + "], %w: f32[" + std::to_string(o) + "," + std::to_string(c / group) +
+         "," + std::to_string(k) + "," + std::to_string(k) + "], %bias: f32[" + std::to_string(o) +
+         "]) -> (%z) { %y = Conv(%x, %w, %bias) {" + attrs + "} %z = Relu(%y) }";
+}
+
+TEST(CubeConv, NdInputIsCopiedWithItsBorder) {
+  ExpectSame(Conv(3, 20, 9, 11, 3, "pads=[1,1,1,1]"));
+  ExpectSame(Conv(3, 16, 14, 10, 7, "pads=[3,3,3,3], strides=[2,2]"));
+  ExpectSame(Conv(20, 33, 6, 7, 3, "pads=[1,0,1,2], dilations=[2,1]"));
+  ExpectSame(Conv(40, 24, 5, 5, 1, "strides=[2,2]"));
+}
+
+TEST(CubeConv, BlockedInputAndOutput) {
+  ExpectSame(Conv(32, 48, 9, 16, 3, "pads=[1,1,1,1]"), {}, Blocked(1, 0));
+  ExpectSame(Conv(32, 24, 7, 7, 3, "pads=[1,1,1,1]"), {}, Blocked(1, 1));
+  ExpectSame(Conv(24, 64, 8, 8, 1, ""), {}, Blocked(0, 0));
+  ExpectSame(Conv(24, 64, 8, 8, 1, ""), {}, Blocked(1, 1));
+  ExpectSame(Conv(16, 32, 12, 12, 3, "pads=[1,1,1,1], strides=[2,2]"), {}, Blocked(2, 0));
+  ExpectSame(Conv(16, 32, 12, 12, 3, "pads=[1,1,1,1]"), {}, Blocked(0, 0));
+}
+
+TEST(CubeConv, DepthwiseAndGroups) {
+  ExpectSame(Conv(32, 32, 9, 7, 3, "pads=[1,1,1,1], group=32", 32), {}, Blocked(1, 0));
+  ExpectSame(Conv(24, 24, 9, 7, 3, "pads=[1,1,1,1], strides=[2,2], group=24", 24), {},
+             Blocked(1, 1));
+  ExpectSame(Conv(10, 10, 6, 7, 5, "pads=[2,2,2,2], group=10", 10));
+  ExpectSame(Conv(64, 32, 5, 6, 3, "pads=[1,1,1,1], group=2", 2), {}, Blocked(1, 0));
+}
+
+TEST(CubeConv, ResidualAndSymbolicWidth) {
+  const std::string text =
+      "graph g(%x: f32[1,16,6,n], %w: f32[32,16,3,3], %r: f32[1,32,6,n]) -> (%z) {"
+      " %y = Conv(%x, %w) {pads=[1,1,1,1]} %a = Add(%y, %r) %z = Relu(%a) }";
+  for (int64_t n : {1, 5, 14, 33}) {
+    ExpectSame(text, {{"n", n}});
+    ExpectSame(text, {{"n", n}}, Blocked(1, 1));
+  }
+}
+
+TEST(CubeConv, OneSpatialAxis) {
+  ExpectSame(
+      "graph g(%x: f32[2,20,30], %w: f32[17,20,3]) -> (%y) { %y = Conv(%x, %w) {pads=[1,1], "
+      "strides=[2]} }");
+}
+
+TEST(Cube, WhatItDoesNotTake) {
+  auto g = ParseGraph("graph g(%x: i32[3,4], %k: i32[4,20]) -> (%y) { %y = MatMul(%x, %k) }");
+  ASSERT_TRUE(g.ok());
+  EXPECT_FALSE(CubeSupports(**g, Whole(**g), Soc(64), Policy{}));
+}
+
+}  // namespace
+}  // namespace ge
