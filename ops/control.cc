@@ -130,6 +130,28 @@ struct Carried {
   int node_input;  // of the first one
 };
 
+// The element type of a carried sequence grows to hold what the body puts in: an empty one (rank 0)
+// takes the other's dims, dims that differ become unknown ("?", see sequences.cc).
+bool WidenElements(InferContext& c, TensorType& held, const TensorType& given) {
+  if (held == given) return false;
+  if (held.rank() != given.rank() || held.dtype != given.dtype) {
+    const bool empty = held.rank() == 0;
+    if (!empty) return false;
+    held = given;
+    // A symbol may be the body's own, with another value in each iteration.
+    for (Expr& d : held.dims)
+      if (!d.IsConst()) d = c.graph.arena().Symbol("?");
+    return true;
+  }
+  bool changed = false;
+  const Expr any = c.graph.arena().Symbol("?");
+  for (int d = 0; d < held.rank(); ++d) {
+    changed |= held.dims[d] != given.dims[d] && held.dims[d] != any;
+    if (held.dims[d] != given.dims[d]) held.dims[d] = any;
+  }
+  return changed;
+}
+
 Status InferBody(InferContext& c, Graph& body, const Carried& k, std::vector<Dims>& dims) {
   for (size_t i = 0; i < k.count; ++i) {
     Feed(body, k.first_in + i, c.InValue(k.node_input + static_cast<int>(i)), false);
@@ -145,10 +167,7 @@ Status InferBody(InferContext& c, Graph& body, const Carried& k, std::vector<Dim
         return c.Fault(fmt::format("carried value {} is {} and becomes {}", i, ToString(in.type),
                                    ToString(out.type)));
       if (in.kind != ValueKind::kTensor) {
-        if (in.type.dtype != out.type.dtype || in.type.dims != out.type.dims) {
-          changed = in.type.dtype == DType::kNone && out.type.dtype != DType::kNone;
-          if (changed) in.type = out.type;
-        }
+        changed |= WidenElements(c, in.type, out.type);
         continue;
       }
       if (in.type.rank() != out.type.rank())
@@ -160,7 +179,7 @@ Status InferBody(InferContext& c, Graph& body, const Carried& k, std::vector<Dim
         changed = true;
       }
     }
-    if (!changed || round > 1) break;
+    if (!changed || round > 3) break;
   }
   for (size_t i = 0; i < k.count; ++i) dims[i] = body.value(body.inputs[k.first_in + i]).type.dims;
   return {};
