@@ -1,4 +1,5 @@
-// ExpandBuilder, ExpandNode, and the operator ge.Exprs that carries symbolic sizes into the graph.
+// ExpandBuilder, ExpandNode, and the operators ge.Exprs, which carries symbolic sizes into the
+// graph, and ge.After, which ties a value to a check.
 #include "ir/expand.h"
 
 #include <fmt/format.h>
@@ -109,6 +110,26 @@ const OpDef& kExprs = Register({
     .infer = InferExprs,
     .element = ExprsElement,
     .fusion = Fusion::kPointwise,
+});
+
+// After(x, token) = x, once token is there: keeps the producer of token alive as long as x is.
+Status InferAfter(InferContext& c) {
+  c.Out(0, c.In(0).dtype, c.In(0).dims);
+  if (const auto* elems = c.Elems(0)) c.OutElems(0, *elems);
+  return Status();
+}
+
+tile::Val AfterElement(Lowering& l, int, const Index& idx) { return l.Load(0, idx); }
+
+const OpDef& kAfter = Register({
+    .name = "After",
+    .domain = "ge",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .infer = InferAfter,
+    .element = AfterElement,
+    .fusion = Fusion::kPointwise,
+    .samples = {"(f32[2,3], i64[1])"},
 });
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <deque>
 #include <map>
 #include <utility>
@@ -139,6 +141,19 @@ const std::vector<Expr>* Lowering::Elems(int i) const {
   return elems ? &*elems : nullptr;
 }
 
+namespace {
+
+// Inference takes dims of common symbols to be equal (a check says so), unless the output's dim was
+// left open by a Select.
+bool SameInBroadcast(Expr in, Expr out) {
+  if (in == out) return true;
+  if (out.kind() == ExprKind::kSelect) return false;
+  const std::vector<Expr> symbols = Symbols(in);
+  return std::ranges::any_of(symbols, [&](Expr s) { return DependsOn(out, s); });
+}
+
+}  // namespace
+
 tile::Val Lowering::LoadBroadcast(int input, const Index& out_idx) {
   const TensorType& in = In(input);
   const size_t skip = out_idx.size() - in.dims.size();
@@ -150,7 +165,7 @@ tile::Val Lowering::LoadBroadcast(int input, const Index& out_idx) {
     const Expr i = out_idx[skip + d];
     if (dim.IsConst(1)) {
       idx.push_back(0);
-    } else if (dim.IsConst() || !comparable || dim == Out(0).dims[skip + d]) {
+    } else if (dim.IsConst() || !comparable || SameInBroadcast(dim, Out(0).dims[skip + d])) {
       idx.push_back(i);
     } else {
       idx.push_back(Select(Eq(dim, 1), 0, i));  // whether it is broadcast is known only at run time

@@ -15,7 +15,7 @@ namespace ge::onnx {
 
 namespace {
 
-constexpr int64_t kMaxNodes = 4'000'000;  // after inlining of functions
+constexpr int64_t kMaxNodes = 1'000'000;  // after inlining of functions
 
 // Names that a subgraph takes from outside.
 void FreeNames(const GraphProto& g, std::vector<std::string_view>& out) {

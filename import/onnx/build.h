@@ -59,6 +59,10 @@ class GraphBuilder {
                                     const Frame& frame);
   Result<std::vector<ValueId>> IfNode(NodeDraft draft, const std::vector<Attribute>& attrs,
                                       Scope& scope, const Frame& frame);
+  Result<std::vector<ValueId>> Branch(const AttrProto& taken, const NodeDraft& draft, Scope& scope,
+                                      const Frame& frame);
+  Result<std::vector<ValueId>> OnlyBranch(const AttrProto& taken, bool when, const std::string& why,
+                                          const NodeDraft& draft, Scope& scope, const Frame& frame);
   Result<std::vector<ValueId>> LoopNode(NodeDraft draft, const std::vector<Attribute>& attrs,
                                         Scope& scope, const Frame& frame);
   Result<std::unique_ptr<Graph>> Subgraph(const GraphProto& proto,

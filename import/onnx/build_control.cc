@@ -33,6 +33,11 @@ Value Scalar(DType dtype) {
   return v;
 }
 
+// Not about the file as a whole.
+bool IsAboutTheBranch(const Status& s) {
+  return s.code() == Code::kInvalidArgument || s.code() == Code::kUnsupported;
+}
+
 bool SameFormals(const Graph& body, const std::vector<Value>& formals) {
   for (size_t i = 0; i < formals.size(); ++i) {
     const Value& v = body.value(body.inputs[i]);
@@ -108,6 +113,55 @@ Result<std::unique_ptr<Graph>> GraphBuilder::Subgraph(const GraphProto& proto,
   return g;
 }
 
+// The nodes of one branch, as if they stood in place of the If.
+Result<std::vector<ValueId>> GraphBuilder::Branch(const AttrProto& taken, const NodeDraft& draft,
+                                                  Scope& scope, const Frame& frame) {
+  if (!taken.graph->inputs.empty()) return Invalid("a branch of If has no inputs");
+  Scope inner;
+  inner.graph = scope.graph;
+  inner.parent = &scope;
+  const ValueId first_new = static_cast<ValueId>(scope.graph->values.size());
+  GE_TRY(Body(*taken.graph, inner, frame).In(std::string(taken.name)));
+  std::vector<ValueId> outputs;
+  for (size_t o = 0; o < draft.outputs.size(); ++o) {
+    GE_ASSIGN(const ValueId v, Output(taken.graph->outputs[o].name, inner));
+    outputs.push_back(v);
+  }
+  NameOutputs(*scope.graph, outputs, draft.outputs, first_new);
+  return outputs;
+}
+
+// The other branch cannot be built for these shapes (`why`): this one stands, and at run time the
+// condition must be `when`.
+Result<std::vector<ValueId>> GraphBuilder::OnlyBranch(const AttrProto& taken, bool when,
+                                                      const std::string& why,
+                                                      const NodeDraft& draft, Scope& scope,
+                                                      const Frame& frame) {
+  Graph& g = *scope.graph;
+  const std::string message = fmt::format(
+      "node '{}' (If): its condition must be {} for the shapes given ({})", draft.name, when, why);
+  GE_ASSIGN(std::vector<ValueId> outputs, Branch(taken, draft, scope, frame));
+  const ValueId condition = draft.inputs[0];
+  if (const auto& known = g.value(condition).elems; known && known->size() == 1) {
+    g.model->checks.push_back({when ? Ne((*known)[0], 0) : Eq((*known)[0], 0), message});
+    return outputs;
+  }
+  Emitter e(g);
+  GE_ASSIGN(const ValueId number,
+            e.One(draft.name, "Cast", {condition}, {{"to", static_cast<int64_t>(DType::kI64)}}));
+  GE_ASSIGN(const ValueId read, e.One(draft.name, "ge.ReadSizes", {number}));
+  const auto& elems = g.value(read).elems;
+  if (!elems || elems->size() != 1) return Invalid("the condition of If must be one element");
+  g.model->checks.push_back({Eq((*elems)[0], when ? 1 : 0), message});
+  for (ValueId& v : outputs) {
+    if (g.value(v).kind != ValueKind::kTensor) continue;
+    const std::string name = g.value(v).name;
+    GE_ASSIGN(v, e.One(draft.name, "ge.After", {v, read}));
+    g.value(v).name = name;
+  }
+  return outputs;
+}
+
 Result<std::vector<ValueId>> GraphBuilder::IfNode(NodeDraft draft,
                                                   const std::vector<Attribute>& attrs, Scope& scope,
                                                   const Frame& frame) {
@@ -121,27 +175,22 @@ Result<std::vector<ValueId>> GraphBuilder::IfNode(NodeDraft draft,
                                  b->graph->outputs.size()));
   const auto& known = scope.graph->value(draft.inputs[0]).elems;
   if (known && known->size() == 1 && (*known)[0].IsConst()) {
-    const AttrProto& taken = *branches[(*known)[0].value() ? 0 : 1];
-    if (!taken.graph->inputs.empty()) return Invalid("a branch of If has no inputs");
-    Scope inner;
-    inner.graph = scope.graph;
-    inner.parent = &scope;
-    const ValueId first_new = static_cast<ValueId>(scope.graph->values.size());
-    GE_TRY(Body(*taken.graph, inner, frame).In(std::string(taken.name)));
-    std::vector<ValueId> outputs;
-    for (size_t o = 0; o < draft.outputs.size(); ++o) {
-      GE_ASSIGN(const ValueId v, Output(taken.graph->outputs[o].name, inner));
-      outputs.push_back(v);
-    }
-    NameOutputs(*scope.graph, outputs, draft.outputs, first_new);
-    return outputs;
+    return Branch(*branches[(*known)[0].value() ? 0 : 1], draft, scope, frame);
   }
 
+  const size_t checks = scope.graph->model->checks.size();
   Scope inner[2];
   std::vector<ValueId> captured;
   for (int k = 0; k < 2; ++k) {
     Result<std::unique_ptr<Graph>> g = Subgraph(*branches[k]->graph, {}, inner[k], scope, frame);
-    if (!g.ok()) return std::move(g).In(std::string(branches[k]->name)).status();
+    if (!g.ok()) {
+      scope.graph->model->checks.resize(checks);
+      const Status fault = std::move(g).In(std::string(branches[k]->name)).status();
+      if (!IsAboutTheBranch(fault)) return fault;
+      Result<std::vector<ValueId>> other =
+          OnlyBranch(*branches[1 - k], k == 1, fault.message(), draft, scope, frame);
+      return other.ok() ? std::move(other) : Result<std::vector<ValueId>>(fault);
+    }
     draft.subgraphs.push_back(std::move(g).value());
     for (const auto& [outer, here] : inner[k].captures)
       if (std::find(captured.begin(), captured.end(), outer) == captured.end())

@@ -127,7 +127,9 @@ Result<ValueId> Emitter::One(const std::string& name, std::string_view op,
                              std::vector<ValueId> inputs, Attrs attrs) {
   NodeDraft draft;
   draft.name = name;
-  draft.op = op;
+  const size_t dot = op.rfind('.');
+  if (dot != std::string_view::npos) draft.domain = op.substr(0, dot);
+  draft.op = dot == std::string_view::npos ? op : op.substr(dot + 1);
   draft.inputs = std::move(inputs);
   draft.attrs = std::move(attrs);
   draft.outputs = {fmt::format("{}.{}", name, op)};

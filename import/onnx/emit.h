@@ -33,7 +33,7 @@ class Emitter {
   // Emit in steps, for nodes whose subgraphs depend on what inference says of them.
   Result<NodeId> Add(NodeDraft draft);
   Status Finish(NodeId n);
-  // A node with one output, of the default domain, on behalf of `name`.
+  // A node with one output, on behalf of `name`. `op` may have a domain: "ge.After".
   Result<ValueId> One(const std::string& name, std::string_view op, std::vector<ValueId> inputs,
                       Attrs attrs = {});
   ValueId Ints(const std::string& name, const std::vector<int64_t>& values);
