@@ -12,19 +12,50 @@
 namespace ge {
 namespace {
 
+int Nodes(Expr e) {
+  if (!e.node()) return 1;
+  int count = 1;
+  for (Expr arg : e.node()->args) count += Nodes(arg);
+  return count;
+}
+
+Expr Simpler(Expr a, Expr b) { return Nodes(b) < Nodes(a) ? b : a; }
+
+// e is what broadcasting `part` with something gave: Select(x == 1, y, x) with part one of x, y.
+bool IsBroadcastOf(Expr e, Expr part) {
+  if (!e.node() || e.kind() != ExprKind::kSelect) return false;
+  const auto& args = e.node()->args;
+  return args[0] == Eq(args[2], 1) && (args[1] == part || args[2] == part);
+}
+
+// Dims made of common symbols are taken to be equal, where unrelated ones may also be 1 at run
+// time.
+bool Related(Expr a, Expr b) {
+  std::vector<Expr> of_a = Symbols(a);
+  for (Expr s : Symbols(b)) {
+    if (std::find(of_a.begin(), of_a.end(), s) != of_a.end()) return true;
+  }
+  return false;
+}
+
 Result<Expr> BroadcastDim(InferContext& ctx, Expr a, Expr b) {
   if (a == b || b.IsConst(1)) return a;
   if (a.IsConst(1)) return b;
   if (a.IsConst() && b.IsConst()) {
     return ctx.Fault(fmt::format("dims {} and {} do not broadcast", a.value(), b.value()));
   }
-  if (ProvablyEq(a, b)) return a;
+  if (ProvablyEq(a, b)) return Simpler(a, b);
+  if (IsBroadcastOf(a, b)) return a;
+  if (IsBroadcastOf(b, a)) return b;
+  if (Related(a, b)) {
+    ctx.Check(Eq(a, b), fmt::format("dims {} and {} must be equal", ToString(a), ToString(b)));
+    return Simpler(a, b);
+  }
   ctx.Check(
       Or(Eq(a, b), Or(Eq(a, 1), Eq(b, 1))),
       fmt::format("dims {} and {} must be equal, or one of them 1", ToString(a), ToString(b)));
-  if (!ProvablyLe(2, a) && !a.IsConst() && ProvablyLe(2, b)) return b;
-  if (a.IsConst() || ProvablyLe(2, a)) return a;
-  if (b.IsConst()) return b;
+  if (ProvablyLe(2, a)) return a;
+  if (ProvablyLe(2, b)) return b;
   return Select(Eq(a, 1), b, a);
 }
 
@@ -101,7 +132,7 @@ Result<Expr> SameDim(InferContext& ctx, Expr a, Expr b, std::string_view what) {
   if (!ProvablyEq(a, b)) {
     ctx.Check(Eq(a, b), fmt::format("{}: {} must be {}", what, ToString(a), ToString(b)));
   }
-  return a.IsConst() || (a.IsSymbol() && !b.IsConst()) ? a : b;
+  return Simpler(a, b);
 }
 
 Result<int> NormaliseAxis(int64_t axis, int rank) {

@@ -26,8 +26,9 @@ Expr Tame(Expr e) {
 Range ClampedRange(Expr start, Expr end, Expr step, Expr dim) {
   auto from_end = [&](Expr e) {
     e = Tame(e);
-    // Exporters write the largest int32 or int64 for "to the end".
+    // Exporters write the largest (smallest) int32 or int64 for "to the end (start)".
     if (e.IsConst() && e.value() >= INT32_MAX && !dim.IsConst()) return dim;
+    if (e.IsConst() && e.value() <= -INT32_MAX && !dim.IsConst()) return Expr(-1);
     if (ProvablyLe(0, e)) return e;
     if (ProvablyLt(e, 0)) return e + dim;
     return Select(Lt(e, 0), e + dim, e);
