@@ -1,6 +1,6 @@
-// Greedy by size: the largest buffer first, each at the lowest offset where it overlaps no placed buffer that is
-// alive at the same time. Which placed buffers those are is looked up by blocks of tasks, so that buffers of
-// short lives cost little in long plans.
+// Greedy by size: the largest buffer first, each at the lowest offset where it overlaps no placed
+// buffer that is alive at the same time. Which placed buffers those are is looked up by blocks of
+// tasks, so that buffers of short lives cost little in long plans.
 
 #include "plan/arena.h"
 
@@ -17,7 +17,10 @@ int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 class Placer {
  public:
   Placer(const std::vector<ArenaBuffer>& buffers, int64_t alignment)
-      : buffers_(buffers), alignment_(alignment), offsets_(buffers.size(), 0), seen_(buffers.size(), -1) {
+      : buffers_(buffers),
+        alignment_(alignment),
+        offsets_(buffers.size(), 0),
+        seen_(buffers.size(), -1) {
     int32_t last = 0;
     for (const ArenaBuffer& b : buffers) last = std::max(last, b.last);
     blocks_.resize(static_cast<size_t>(last / kBlock) + 1);
@@ -77,7 +80,9 @@ ArenaLayout PlanArena(const std::vector<ArenaBuffer>& buffers, int64_t alignment
   if (buffers.empty()) return best;
   best.lower_bound = LowerBound(buffers);
   best.height = -1;
-  auto life = [&](int32_t i) { return static_cast<int64_t>(buffers[i].last) - buffers[i].first + 1; };
+  auto life = [&](int32_t i) {
+    return static_cast<int64_t>(buffers[i].last) - buffers[i].first + 1;
+  };
   using Order = bool (*)(int64_t, int64_t, int64_t, int64_t);  // bytes and life of a, of b
   static constexpr Order kOrders[] = {
       [](int64_t a, int64_t la, int64_t b, int64_t lb) { return a != b ? a > b : la > lb; },

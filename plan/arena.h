@@ -14,7 +14,7 @@ struct ArenaBuffer {
 struct ArenaLayout {
   std::vector<int64_t> offsets;
   int64_t height = 0;
-  int64_t lower_bound = 0;   // largest sum of sizes alive at one task
+  int64_t lower_bound = 0;  // largest sum of sizes alive at one task
 };
 ArenaLayout PlanArena(const std::vector<ArenaBuffer>& buffers, int64_t alignment = 64);
 

@@ -21,7 +21,8 @@ Expr PlanBuilder::StorageBytes(const Value& v) const {
   return BytesOf(v.type.dtype, DenseView(v.type.layout, v.type.dims, v.halo).Elements());
 }
 
-int PlanBuilder::NewBuffer(std::string name, DType dtype, const std::vector<Expr>& dims, Expr bytes) {
+int PlanBuilder::NewBuffer(std::string name, DType dtype, const std::vector<Expr>& dims,
+                           Expr bytes) {
   om::Buffer b;
   b.name = std::move(name);
   b.kind = DependsOnLate(bytes) ? om::BufferKind::kPool : om::BufferKind::kArena;
@@ -57,16 +58,19 @@ int PlanBuilder::NewSlice(int of, const Value& like, Expr offset) {
 int PlanBuilder::WeightBuffer(const Graph& g, ValueId v, const Pack* pack) {
   const Constant& c = *g.ConstantOf(v);
   const int64_t size = pack ? pack->bytes : static_cast<int64_t>(c.bytes.size());
-  const auto key = std::make_tuple(static_cast<const void*>(c.bytes.data()),
-                                   static_cast<int64_t>(c.bytes.size()), pack ? pack->key : std::string());
+  const auto key =
+      std::make_tuple(static_cast<const void*>(c.bytes.data()),
+                      static_cast<int64_t>(c.bytes.size()), pack ? pack->key : std::string());
   auto [it, is_new] = weight_of_.emplace(key, static_cast<int>(out_.weights.size()));
   if (is_new) {
     out_.weights.push_back({&g, v, pack, out_.weight_bytes, size});
     out_.weight_bytes = (out_.weight_bytes + size + 63) / 64 * 64;
   }
   const Value& value = g.value(v);
-  auto [at, is_first] = weight_buffer_.emplace(
-      std::make_tuple(it->second, static_cast<int>(c.dtype), pack ? std::string() : ToString(value.type)), -1);
+  auto [at, is_first] =
+      weight_buffer_.emplace(std::make_tuple(it->second, static_cast<int>(c.dtype),
+                                             pack ? std::string() : ToString(value.type)),
+                             -1);
   if (is_first) {
     at->second = pack ? NewBuffer(value.name, DType::kU8, {size}, size)
                       : NewBuffer(value.name, c.dtype, value.type.dims, size);

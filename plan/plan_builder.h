@@ -2,8 +2,8 @@
 //
 // Values of all graphs (root and subgraphs) get buffers here; memory is decided at the end: buffers
 // that must share memory are joined (same_, slices), then some that may (in place, copies), then
-// lifetimes and offsets. Invariant: tasks stand in execution order; every symbol is bound by an input
-// dim or by a task before its first use on each path.
+// lifetimes and offsets. Invariant: tasks stand in execution order; every symbol is bound by an
+// input dim or by a task before its first use on each path.
 #pragma once
 
 #include <map>
@@ -40,7 +40,7 @@ class PlanBuilder {
   om::SizeRef Size(Expr e);
   void Encode(Expr e, std::vector<om::SizeCode>& code);
   std::vector<om::SizeRef> Sizes(const std::vector<Expr>& dims);
-  int32_t SymbolIndex(Expr symbol);           // declares it as late if new
+  int32_t SymbolIndex(Expr symbol);  // declares it as late if new
   bool IsBound(Expr symbol) const { return bound_.contains(symbol.node()); }
   bool DependsOnLate(Expr e);
   Status BindInputDims();
@@ -50,7 +50,7 @@ class PlanBuilder {
   // buffers.cc
   Expr StorageBytes(const Value& v) const;
   int NewBuffer(std::string name, DType dtype, const std::vector<Expr>& dims, Expr bytes);
-  int NewLike(const Value& v, std::string name);      // storage for a value of this type
+  int NewLike(const Value& v, std::string name);  // storage for a value of this type
   int NewSlice(int of, const Value& like, Expr offset);
   int WeightBuffer(const Graph& g, ValueId v, const Pack* pack);
   std::vector<int>& BuffersOf(const Graph& g);
@@ -69,24 +69,24 @@ class PlanBuilder {
   Result<bool> EmitAlias(const Graph& g, const Node& n);
   Result<int> EmitKnown(const Graph& g, ValueId v);
   om::Task& AddTask(om::TaskKind kind, std::string name);
-  void AddHost(std::string name, std::string host, std::vector<int32_t> args, std::vector<int32_t> outs);
+  void AddHost(std::string name, std::string host, std::vector<int32_t> args,
+               std::vector<int32_t> outs);
   void AddSizes(std::string name, const std::vector<Expr>& values, int out);
   void AddCopy(std::string name, int from, int to);
   void AddBind(Expr symbol, Expr value);
-  int AddJump(int condition);            // condition -1: always. Returns the task, to be given a target
+  int AddJump(int condition);  // condition -1: always. Returns the task, to be given a target
   void SetTarget(int jump) { plan_.tasks[jump].target = static_cast<int32_t>(plan_.tasks.size()); }
 
   // control.cc, loop.cc
   Status EmitControl(const Graph& g, const Node& n);
   Status EmitIf(const Graph& g, const Node& n);
   Status EmitBranch(const Graph& g, const Node& n, const Graph& branch);
-  Status Capture(const Graph& g, const Node& n, size_t first_input, const Graph& sub, size_t first_sub);
+  Status Capture(const Graph& g, const Node& n, size_t first_input, const Graph& sub,
+                 size_t first_sub);
   Status EmitLoop(const Graph& g, const Node& n);
   Status EmitScan(const Graph& g, const Node& n);
-  Status StartLoop(const Graph& g, const Node& n, Loop& loop);
   Status StartCarried(const Graph& g, const Node& n, Loop& loop);
-  Status EndIteration(const Graph& g, const Node& n, Loop& loop);
-  Status EndCarried(const Loop& loop);
+  Status EndIteration(Loop& loop);
   Status EmitScans(const Graph& g, const Node& n, Loop& loop);
   Status FinishLoop(const Graph& g, const Node& n, Loop& loop);
   Status RunLoop(const Graph& g, const Node& n, Loop& loop);
@@ -114,12 +114,12 @@ class PlanBuilder {
   std::unordered_set<const ExprNode*> bound_;
   std::unordered_map<const ExprNode*, om::SizeRef> size_of_node_;
   std::unordered_map<int64_t, om::SizeRef> size_of_value_;
-  Status fault_;   // the first size that cannot be encoded
+  Status fault_;  // the first size that cannot be encoded
 
   std::unordered_map<const Graph*, std::vector<int>> buffer_of_;
-  std::vector<Expr> bytes_;              // per buffer
-  std::vector<int> same_;                // per buffer: shares the memory of; -1 = a root or a slice
-  std::vector<int> slice_of_;            // per buffer: lies in; -1 = none
+  std::vector<Expr> bytes_;    // per buffer
+  std::vector<int> same_;      // per buffer: shares the memory of; -1 = a root or a slice
+  std::vector<int> slice_of_;  // per buffer: lies in; -1 = none
   std::vector<Expr> slice_offset_;
   std::map<std::tuple<const void*, int64_t, std::string>, int> weight_of_;  // into out_.weights
   std::map<std::tuple<int, int, std::string>, int> weight_buffer_;
@@ -127,9 +127,10 @@ class PlanBuilder {
   struct Life {
     int32_t first = -1, last = -1;
   };
-  std::vector<Life> life_;               // per root buffer
-  std::vector<int> output_buffer_;       // per graph output
-  std::unordered_map<int, std::vector<std::pair<int, int>>> in_place_;  // kernel -> (in arg, out arg)
+  std::vector<Life> life_;          // per root buffer
+  std::vector<int> output_buffer_;  // per graph output
+  std::unordered_map<int, std::vector<std::pair<int, int>>>
+      in_place_;  // kernel -> (in arg, out arg)
 };
 
 // The pairs (read argument, written argument) of a kernel that may be one buffer: the kernel reads
@@ -137,6 +138,7 @@ class PlanBuilder {
 std::vector<std::pair<int, int>> InPlaceArgs(const tile::Kernel& kernel);
 // "name=type:value" lines for the runtime's HostAttrs.
 std::string EncodeAttrs(const Node& n);
+bool IsPlain(const Value& v);  // a tensor, dense in row-major order
 // Same bytes in another shape.
 bool IsReshape(const Node& n);
 

@@ -1,5 +1,5 @@
-// Planner: regions and their kernels to the flat Plan: tasks in order, control flow as jumps, symbols
-// and their Binds, lifetimes, aliases, arena offsets.
+// Planner: regions and their kernels to the flat Plan: tasks in order, control flow as jumps,
+// symbols and their Binds, lifetimes, aliases, arena offsets.
 #pragma once
 
 #include <vector>
@@ -17,12 +17,12 @@ namespace ge {
 struct WeightSource {
   const Graph* graph = nullptr;
   ValueId value = kNone;
-  const Pack* pack = nullptr;      // null: raw. Points into the LoweredMap
-  int64_t offset = 0, bytes = 0;   // in the weights section, 64-byte aligned
+  const Pack* pack = nullptr;     // null: raw. Points into the LoweredMap
+  int64_t offset = 0, bytes = 0;  // in the weights section, 64-byte aligned
 };
 
 struct Planned {
-  om::Plan plan;                   // Kernel records are per LoweredKernel; driver fills hash and text
+  om::Plan plan;  // Kernel records are per LoweredKernel; driver fills hash and text
   std::vector<const LoweredKernel*> kernels;  // in the order of plan.kernels
   std::vector<WeightSource> weights;
   int64_t weight_bytes = 0;

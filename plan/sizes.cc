@@ -68,7 +68,8 @@ om::SizeRef PlanBuilder::Size(Expr e) {
     return it->second;
   }
   std::vector<om::SizeCode> code;
-  const bool fits = e.IsValid() && (constant || (e.node()->size <= kMaxSizeNodes && e.node()->depth < 200));
+  const bool fits =
+      e.IsValid() && (constant || (e.node()->size <= kMaxSizeNodes && e.node()->depth < 200));
   if (fits) {
     Encode(e, code);
   } else {
@@ -104,8 +105,8 @@ bool PlanBuilder::DependsOnLate(Expr e) {
   return false;
 }
 
-// A dim that is a plain symbol binds it at its first occurrence. Any other formula gets a symbol of its
-// own and a check; if it is linear in one unbound symbol, that one is bound from it by a task.
+// A dim that is a plain symbol binds it at its first occurrence. Any other formula gets a symbol of
+// its own and a check; if it is linear in one unbound symbol, that one is bound from it by a task.
 Status PlanBuilder::BindInputDims() {
   std::vector<std::pair<Expr, Expr>> formulas;  // (own symbol, formula)
   for (size_t i = 0; i < root_.inputs.size(); ++i) {
@@ -115,7 +116,8 @@ Status PlanBuilder::BindInputDims() {
       Expr dim = v.type.dims[d];
       if (!dim.IsConst() && !dim.IsSymbol()) {
         const Interval range = Bounds(dim);
-        const Expr own = root_.arena().Fresh("dim", {.lo = std::max<int64_t>(0, range.lo), .hi = range.hi});
+        const Expr own =
+            root_.arena().Fresh("dim", {.lo = std::max<int64_t>(0, range.lo), .hi = range.hi});
         formulas.emplace_back(own, dim);
         dim = own;
       }

@@ -1,212 +1,440 @@
-// A buffer is alive at a task if some write of it reaches the task and the task reaches some read of it, along the
-// jumps. That is wider than the strictest notion (a later full write could end a life), on purpose: kernels may
-// write a buffer in parts.
-
+// The check of a finished plan. Follows the jumps block by block: forward for what is surely
+// written and bound, backward for what is still read. From that come the tasks at which each
+// planned buffer is alive; they must lie in its recorded lifetime, and no two lifetimes may share
+// bytes.
 #include "plan/validate.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
+#include <string>
+#include <tuple>
 #include <vector>
 
-#include "fmt/format.h"
+#include "om/size.h"
 
 namespace ge {
 namespace {
 
+using om::Buffer;
 using om::BufferKind;
+using om::Task;
 using om::TaskKind;
 
-struct Uses {
-  std::vector<int32_t> reads, writes;  // tasks, ascending
+class Bits {
+ public:
+  Bits(size_t n, bool value) : words_((n + 63) / 64, value ? ~uint64_t{0} : 0) {}
+  bool Has(size_t i) const { return words_[i / 64] >> (i % 64) & 1; }
+  void Add(size_t i) { words_[i / 64] |= uint64_t{1} << (i % 64); }
+  void Remove(size_t i) { words_[i / 64] &= ~(uint64_t{1} << (i % 64)); }
+  void Intersect(const Bits& o) {
+    for (size_t w = 0; w < words_.size(); ++w) words_[w] &= o.words_[w];
+  }
+  void Unite(const Bits& o) {
+    for (size_t w = 0; w < words_.size(); ++w) words_[w] |= o.words_[w];
+  }
+  template <class F>
+  void ForEach(F f) const {
+    for (size_t w = 0; w < words_.size(); ++w) {
+      for (uint64_t rest = words_[w]; rest; rest &= rest - 1) {
+        f(64 * w + static_cast<size_t>(__builtin_ctzll(rest)));
+      }
+    }
+  }
+  bool operator==(const Bits&) const = default;
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+struct Block {
+  int32_t begin = 0, end = 0;
+  std::vector<int32_t> next;  // blocks
 };
 
 class Validator {
  public:
-  explicit Validator(const om::Plan& plan) : plan_(plan), tasks_(static_cast<int32_t>(plan.tasks.size())) {}
-
-  Status Run() {
-    GE_TRY(CheckIndices());
-    CollectUses();
-    for (const om::Task& t : plan_.tasks) jumps_ |= t.target >= 0;
-    if (jumps_) BuildEdges();
-    for (int32_t b = 0; b < static_cast<int32_t>(plan_.buffers.size()); ++b) GE_TRY(CheckWrittenFirst(b));
-    return CheckOverlap();
-  }
+  explicit Validator(const om::Plan& plan) : plan_(plan) {}
+  Status Run();
 
  private:
-  Status Fault(const std::string& text) const { return Error(Code::kInternal, "plan: " + text); }
-  const om::Buffer& buffer(int32_t b) const { return plan_.buffers[b]; }
-  int32_t Root(int32_t b) const { return buffer(b).alias >= 0 ? buffer(b).alias : b; }
-  bool Planned(int32_t b) const {
-    return buffer(b).kind == BufferKind::kArena || buffer(b).kind == BufferKind::kPool;
+  Status Fault(const std::string& what) const { return Error(Code::kInternal, "plan: " + what); }
+  Status TaskFault(size_t t, const std::string& what) const {
+    return Fault("task " + std::to_string(t) + " (" + plan_.tasks[t].name + "): " + what);
   }
+  Status CheckIndices() const;
+  Status CheckTask(size_t t) const;
+  void FindBlocks();
+  Status CheckWrites();
+  Status CheckBlock(size_t block, Bits& written, bool report) const;
+  Status CheckSize(size_t t, om::SizeRef size, const Bits& written) const;
+  void FindLives();
+  Bits LiveAfter(size_t block, const std::vector<Bits>& in) const;
+  Bits WalkBack(size_t block, Bits live, bool record);
+  Status CheckLives() const;
+  Status CheckOverlaps() const;
 
-  Status CheckIndices() const {
-    const auto count = static_cast<int32_t>(plan_.buffers.size());
-    const auto sizes = static_cast<int32_t>(plan_.sizes.size());
-    for (const om::Buffer& b : plan_.buffers) {
-      if (b.bytes < 0 || b.bytes >= sizes) return Fault(fmt::format("buffer '{}' has no size", b.name));
-      if (b.alias >= count || (b.alias >= 0 && buffer(b.alias).alias >= 0))
-        return Fault(fmt::format("buffer '{}' is an alias of no root", b.name));
-    }
-    for (int32_t i = 0; i < tasks_; ++i) {
-      const om::Task& t = plan_.tasks[i];
-      for (const auto* list : {&t.args, &t.outs})
-        for (int32_t b : *list)
-          if (b < -1 || b >= count) return Fault(fmt::format("task {} '{}' names buffer {}", i, t.name, b));
-      const bool jump = t.kind == TaskKind::kJump || t.kind == TaskKind::kJumpUnless;
-      if (jump != (t.target >= 0) || t.target > tasks_)
-        return Fault(fmt::format("task {} '{}' jumps to {}", i, t.name, t.target));
-      if (t.kind == TaskKind::kLaunch && (t.kernel < 0 || t.kernel >= static_cast<int32_t>(plan_.kernels.size())))
-        return Fault(fmt::format("task {} '{}' has kernel {}", i, t.name, t.kernel));
-    }
-    return {};
+  int32_t Root(int32_t b) const {
+    const int32_t alias = plan_.buffers[b].alias;
+    return alias >= 0 ? alias : b;
   }
-
-  // A Launch reads all its arguments but those that it writes; `outs` names the written ones.
-  void CollectUses() {
-    uses_.resize(plan_.buffers.size());
-    for (int32_t i = 0; i < tasks_; ++i) {
-      const om::Task& t = plan_.tasks[i];
-      for (int32_t b : t.args)
-        if (b >= 0 && (t.kind != TaskKind::kLaunch || std::find(t.outs.begin(), t.outs.end(), b) == t.outs.end()))
-          Push(uses_[Root(b)].reads, i);
-      for (int32_t b : t.outs)
-        if (b >= 0) Push(uses_[Root(b)].writes, i);
-    }
-  }
-  static void Push(std::vector<int32_t>& list, int32_t task) {
-    if (list.empty() || list.back() != task) list.push_back(task);
-  }
-
+  bool IsSize(om::SizeRef s) const { return s >= 0 && static_cast<size_t>(s) < plan_.sizes.size(); }
+  bool IsBuffer(int32_t b) const { return b >= 0 && static_cast<size_t>(b) < plan_.buffers.size(); }
+  size_t SymbolBit(int64_t s) const { return plan_.buffers.size() + static_cast<size_t>(s); }
   template <class F>
-  void Next(int32_t task, F f) const {
-    const om::Task& t = plan_.tasks[task];
-    if (t.target >= 0 && t.target < tasks_) f(t.target);
-    if (t.kind != TaskKind::kJump && task + 1 < tasks_) f(task + 1);
+  void ForReads(const Task& t, F f) const;
+  template <class F>
+  void ForWrites(const Task& t, F f) const;
+  bool Jumps(const Task& t) const {
+    return t.kind == TaskKind::kJump || t.kind == TaskKind::kJumpUnless;
   }
-  void BuildEdges() {
-    before_.resize(tasks_);
-    for (int32_t i = 0; i < tasks_; ++i) Next(i, [&](int32_t to) { before_[to].push_back(i); });
-  }
-
-  // No path from the beginning reads it before a write.
-  Status CheckWrittenFirst(int32_t b) const {
-    const Uses& u = uses_[b];
-    if (!Planned(b) || buffer(b).alias >= 0 || u.reads.empty()) return {};
-    const auto fault = [&](int32_t t) {
-      return Fault(fmt::format("task {} '{}' reads buffer '{}' before anything writes it", t, plan_.tasks[t].name, buffer(b).name));
-    };
-    if (!jumps_) {
-      if (u.writes.empty() || u.reads[0] <= u.writes[0]) return fault(u.reads[0]);
-      return {};
-    }
-    std::vector<bool> seen(tasks_, false);
-    std::vector<int32_t> rest = {0};
-    while (!rest.empty()) {
-      const int32_t t = rest.back();
-      rest.pop_back();
-      if (seen[t]) continue;
-      seen[t] = true;
-      if (std::binary_search(u.reads.begin(), u.reads.end(), t)) return fault(t);
-      if (std::binary_search(u.writes.begin(), u.writes.end(), t)) continue;
-      Next(t, [&](int32_t to) { rest.push_back(to); });
-    }
-    return {};
-  }
-
-  // Tasks at which a buffer is alive, as ranges.
-  std::vector<std::pair<int32_t, int32_t>> Life(const Uses& u) const {
-    std::vector<int32_t> touch(u.reads);
-    touch.insert(touch.end(), u.writes.begin(), u.writes.end());
-    if (touch.empty()) return {};
-    if (!jumps_) {
-      const auto [lo, hi] = std::minmax_element(touch.begin(), touch.end());
-      return {{*lo, *hi}};
-    }
-    std::vector<bool> from_write(tasks_, false), to_read(tasks_, false);
-    Reach(u.writes, from_write, [&](int32_t t, auto f) { Next(t, f); });
-    Reach(u.reads, to_read, [&](int32_t t, auto f) {
-      for (int32_t p : before_[t]) f(p);
-    });
-    for (int32_t t : touch) from_write[t] = to_read[t] = true;
-    std::vector<std::pair<int32_t, int32_t>> ranges;
-    for (int32_t t = 0; t < tasks_; ++t) {
-      if (!from_write[t] || !to_read[t]) continue;
-      if (!ranges.empty() && ranges.back().second == t - 1)
-        ranges.back().second = t;
-      else
-        ranges.emplace_back(t, t);
-    }
-    return ranges;
-  }
-  template <class Step>
-  void Reach(const std::vector<int32_t>& starts, std::vector<bool>& seen, Step step) const {
-    std::vector<int32_t> rest(starts);
-    while (!rest.empty()) {
-      const int32_t t = rest.back();
-      rest.pop_back();
-      if (seen[t]) continue;
-      seen[t] = true;
-      step(t, [&](int32_t to) { rest.push_back(to); });
-    }
-  }
-
-  int64_t ConstantBytes(int32_t b) const {
-    const om::SizeExpr& e = plan_.sizes[buffer(b).bytes];
-    const om::SizeCode& code = plan_.size_code[e.begin];
-    return e.end - e.begin == 1 && code.op == om::SizeOp::kConst ? code.value : -1;
-  }
-
-  // Sweep over the tasks with the live buffers ordered by offset: a newcomer may touch neither neighbour.
-  Status CheckOverlap() const {
-    struct Event {
-      int32_t task;
-      bool start;
-      int32_t buffer;
-    };
-    std::vector<Event> events;
-    for (int32_t b = 0; b < static_cast<int32_t>(plan_.buffers.size()); ++b) {
-      const om::Buffer& record = buffer(b);
-      if (!Planned(b) || record.alias >= 0) continue;
-      for (const auto& [lo, hi] : Life(uses_[b])) {
-        if (record.first > lo || record.last < hi)
-          return Fault(fmt::format("buffer '{}' is alive at tasks {}..{} but planned for {}..{}", record.name, lo, hi, record.first, record.last));
-        if (record.kind != BufferKind::kArena || record.offset < 0) continue;
-        const int64_t bytes = ConstantBytes(b);
-        if (bytes < 0 || record.offset + bytes > plan_.arena_bytes)
-          return Fault(fmt::format("buffer '{}' at {} does not lie in the arena of {} bytes", record.name, record.offset, plan_.arena_bytes));
-        if (bytes == 0) continue;
-        events.push_back({lo, true, b});
-        events.push_back({hi + 1, false, b});
-      }
-    }
-    std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) { return std::tie(a.task, a.start, a.buffer) < std::tie(b.task, b.start, b.buffer); });
-    std::map<int64_t, int32_t> alive;
-    for (const Event& e : events) {
-      const int64_t at = buffer(e.buffer).offset;
-      if (!e.start) {
-        alive.erase(at);
-        continue;
-      }
-      const auto after = alive.lower_bound(at);
-      const bool hits_next = after != alive.end() && after->first < at + ConstantBytes(e.buffer);
-      const bool hits_previous = after != alive.begin() && std::prev(after)->first + ConstantBytes(std::prev(after)->second) > at;
-      if (hits_next || hits_previous)
-        return Fault(fmt::format("buffers '{}' and '{}' share bytes while both are alive at task {}", buffer(e.buffer).name,
-                                 buffer(hits_next ? after->second : std::prev(after)->second).name, e.task));
-      alive.emplace(at, e.buffer);
-    }
-    return {};
-  }
+  int64_t ConstantOf(om::SizeRef s) const { return om::EvalSize(plan_, s, symbols_); }
 
   const om::Plan& plan_;
-  const int32_t tasks_;
-  bool jumps_ = false;
-  std::vector<Uses> uses_;
-  std::vector<std::vector<int32_t>> before_;
+  std::vector<int64_t> symbols_;  // all unknown
+  std::vector<Block> blocks_;
+  std::vector<int32_t> block_at_;     // per task that begins a block
+  std::vector<bool> sliced_;          // roots that are written in parts: not known to be whole
+  std::vector<int32_t> first_write_;  // scratch of WalkBack
+  std::vector<std::pair<int32_t, int32_t>> live_;  // per root: first and last task; -1 = never
 };
+
+// A launch lists what its kernel writes in `outs`, too; the other arguments are read.
+template <class F>
+void Validator::ForReads(const Task& t, F f) const {
+  for (int32_t b : t.args) {
+    const bool written =
+        t.kind == TaskKind::kLaunch && std::find(t.outs.begin(), t.outs.end(), b) != t.outs.end();
+    if (b >= 0 && !written) f(b);
+  }
+}
+
+template <class F>
+void Validator::ForWrites(const Task& t, F f) const {
+  for (int32_t b : t.outs) {
+    if (b >= 0) f(b);
+  }
+}
+
+Status Validator::CheckTask(size_t t) const {
+  const Task& task = plan_.tasks[t];
+  for (int32_t b : task.args) {
+    const bool optional = task.kind == TaskKind::kHost && b == -1;
+    if (!optional && !IsBuffer(b)) return TaskFault(t, "argument out of range");
+  }
+  for (int32_t b : task.outs) {
+    if (b == -1) continue;
+    if (!IsBuffer(b)) return TaskFault(t, "output out of range");
+    const BufferKind kind = plan_.buffers[Root(b)].kind;
+    if (kind == BufferKind::kInput || kind == BufferKind::kConst) {
+      return TaskFault(t, "writes " + plan_.buffers[b].name + ", which is only read");
+    }
+  }
+  for (om::SizeRef s : task.sizes) {
+    if (!IsSize(s)) return TaskFault(t, "size out of range");
+  }
+  for (int32_t s : task.binds) {
+    if (s < 0 || static_cast<size_t>(s) >= plan_.symbols.size())
+      return TaskFault(t, "binds no symbol");
+    if (plan_.symbols[s].input >= 0) return TaskFault(t, "binds an input's symbol");
+  }
+  if (Jumps(task) && (task.target < 0 || static_cast<size_t>(task.target) > plan_.tasks.size())) {
+    return TaskFault(t, "jumps out of the plan");
+  }
+  if (task.kind == TaskKind::kJumpUnless && task.args.size() != 1)
+    return TaskFault(t, "no condition");
+  if (task.kind == TaskKind::kBind &&
+      (task.binds.size() != 1 || task.args.size() + task.sizes.size() != 1)) {
+    return TaskFault(t, "binds not one symbol to one value");
+  }
+  if (task.kind == TaskKind::kLaunch) {
+    for (int32_t b : task.outs) {
+      if (std::find(task.args.begin(), task.args.end(), b) == task.args.end()) {
+        return TaskFault(t, "writes what is no argument");
+      }
+    }
+    if (task.kernel < 0 || static_cast<size_t>(task.kernel) >= plan_.kernels.size()) {
+      return TaskFault(t, "no kernel");
+    }
+    if (!IsSize(task.grid)) return TaskFault(t, "no grid");
+  }
+  return {};
+}
+
+Status Validator::CheckIndices() const {
+  for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+    const Buffer& b = plan_.buffers[i];
+    const std::string name = "buffer " + std::to_string(i) + " (" + b.name + ")";
+    if (b.kind != BufferKind::kSlot && !IsSize(b.bytes)) return Fault(name + " has no size");
+    for (om::SizeRef d : b.dims) {
+      if (!IsSize(d)) return Fault(name + " has a bad dim");
+    }
+    if (b.alias == -1) continue;
+    if (!IsBuffer(b.alias) || plan_.buffers[b.alias].alias != -1)
+      return Fault(name + " has a bad alias");
+    if (b.alias_offset != -1 && !IsSize(b.alias_offset)) return Fault(name + " has a bad offset");
+    const int64_t offset = b.alias_offset == -1 ? 0 : ConstantOf(b.alias_offset);
+    const int64_t bytes = ConstantOf(b.bytes), room = ConstantOf(plan_.buffers[b.alias].bytes);
+    const bool known = offset != om::kNoSize && bytes != om::kNoSize && room != om::kNoSize;
+    if (known && (offset < 0 || offset + bytes > room)) return Fault(name + " leaves its root");
+  }
+  for (size_t t = 0; t < plan_.tasks.size(); ++t) GE_TRY(CheckTask(t));
+  for (const om::IoTensor& io : plan_.outputs) {
+    if (!IsBuffer(io.buffer)) return Fault("output " + io.name + " has no buffer");
+  }
+  for (const om::IoTensor& io : plan_.inputs) {
+    if (!IsBuffer(io.buffer)) return Fault("input " + io.name + " has no buffer");
+  }
+  return {};
+}
+
+void Validator::FindBlocks() {
+  const auto count = static_cast<int32_t>(plan_.tasks.size());
+  std::vector<bool> leader(count + 1, false);
+  leader[0] = true;
+  for (int32_t t = 0; t < count; ++t) {
+    if (!Jumps(plan_.tasks[t])) continue;
+    leader[t + 1] = true;
+    leader[plan_.tasks[t].target] = true;
+  }
+  block_at_.assign(count + 1, -1);
+  for (int32_t t = 0; t < count; ++t) {
+    if (leader[t]) {
+      block_at_[t] = static_cast<int32_t>(blocks_.size());
+      blocks_.push_back({t, t, {}});
+    }
+    blocks_.back().end = t + 1;
+  }
+  block_at_[count] = static_cast<int32_t>(blocks_.size());
+  blocks_.push_back({count, count, {}});  // the exit
+  for (size_t b = 0; b + 1 < blocks_.size(); ++b) {
+    const Task& last = plan_.tasks[blocks_[b].end - 1];
+    if (last.kind != TaskKind::kJump) blocks_[b].next.push_back(block_at_[blocks_[b].end]);
+    if (Jumps(last)) blocks_[b].next.push_back(block_at_[last.target]);
+  }
+}
+
+// A size whose symbols are not all bound has no value, unless a branch of it is not taken.
+Status Validator::CheckSize(size_t t, om::SizeRef size, const Bits& written) const {
+  if (size < 0) return {};
+  const auto code = om::CodeOf(plan_, size);
+  for (const om::SizeCode& c : code) {
+    const bool lazy =
+        c.op == om::SizeOp::kSelect || c.op == om::SizeOp::kAnd || c.op == om::SizeOp::kOr;
+    if (lazy) return {};
+  }
+  for (const om::SizeCode& c : code) {
+    if (c.op != om::SizeOp::kSymbol || written.Has(SymbolBit(c.value))) continue;
+    return TaskFault(t, "uses size " + plan_.symbols[c.value].name + " before it is bound");
+  }
+  return {};
+}
+
+// Advances `written` over a block; with `report`, every read must have been written before.
+Status Validator::CheckBlock(size_t block, Bits& written, bool report) const {
+  for (int32_t t = blocks_[block].begin; t < blocks_[block].end; ++t) {
+    const Task& task = plan_.tasks[t];
+    if (report) {
+      for (om::SizeRef s : task.sizes) GE_TRY(CheckSize(t, s, written));
+      GE_TRY(CheckSize(t, task.grid, written));
+      GE_TRY(CheckSize(t, task.scratch, written));
+      for (int32_t b : task.args) {
+        if (b < 0) continue;
+        GE_TRY(CheckSize(t, plan_.buffers[b].bytes, written));
+        GE_TRY(CheckSize(t, plan_.buffers[b].alias_offset, written));
+      }
+      for (int32_t b : task.args) {
+        const bool out = task.kind == TaskKind::kLaunch &&
+                         std::find(task.outs.begin(), task.outs.end(), b) != task.outs.end();
+        if (b < 0 || out || sliced_[Root(b)] || written.Has(Root(b))) continue;
+        return TaskFault(t, "reads " + plan_.buffers[b].name + " before it is written");
+      }
+    }
+    ForWrites(task, [&](int32_t b) { written.Add(Root(b)); });
+    for (int32_t s : task.binds) written.Add(SymbolBit(s));
+  }
+  return {};
+}
+
+Status Validator::CheckWrites() {
+  const size_t bits = plan_.buffers.size() + plan_.symbols.size();
+  Bits start(bits, false);
+  for (size_t b = 0; b < plan_.buffers.size(); ++b) {
+    const BufferKind kind = plan_.buffers[b].kind;
+    if (kind == BufferKind::kInput || kind == BufferKind::kConst) start.Add(b);
+  }
+  for (const om::IoTensor& io : plan_.inputs) start.Add(io.buffer);
+  for (size_t s = 0; s < plan_.symbols.size(); ++s) {
+    if (plan_.symbols[s].input >= 0) start.Add(SymbolBit(static_cast<int64_t>(s)));
+  }
+  sliced_.assign(plan_.buffers.size(), false);
+  for (const Buffer& b : plan_.buffers) {
+    if (b.alias >= 0 && b.alias_offset >= 0) sliced_[b.alias] = true;
+  }
+  std::vector<Bits> in(blocks_.size(), Bits(bits, true));
+  in[0] = start;
+  std::vector<bool> reached(blocks_.size(), false);
+  reached[0] = true;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      if (!reached[b]) continue;
+      Bits out = in[b];
+      GE_TRY(CheckBlock(b, out, false));
+      for (int32_t next : blocks_[b].next) {
+        Bits merged = in[next];
+        merged.Intersect(out);
+        changed |= !reached[next] || !(merged == in[next]);
+        reached[next] = true;
+        in[next] = std::move(merged);
+      }
+    }
+  }
+  for (size_t b = 0; b < blocks_.size(); ++b) {
+    if (!reached[b]) continue;
+    Bits now = in[b];
+    GE_TRY(CheckBlock(b, now, true));
+  }
+  for (const om::IoTensor& io : plan_.outputs) {
+    const int32_t root = Root(io.buffer);
+    if (reached.back() && !sliced_[root] && !in.back().Has(root)) {
+      return Fault("output " + io.name + " is not written on every path");
+    }
+  }
+  return {};
+}
+
+// Alive after a task: read by some task that may follow, with no full write in between. A write is
+// full if it is the first access of its block (a region may write one buffer by several kernels).
+void Validator::FindLives() {
+  const size_t count = plan_.buffers.size();
+  live_.assign(count, {-1, -1});
+  std::vector<Bits> in(blocks_.size(), Bits(count, false));
+  for (const om::IoTensor& io : plan_.outputs) in.back().Add(Root(io.buffer));
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t b = blocks_.size() - 1; b-- > 0;) {
+      Bits now = WalkBack(b, LiveAfter(b, in), false);
+      if (now == in[b]) continue;
+      in[b] = std::move(now);
+      changed = true;
+    }
+  }
+  for (size_t b = 0; b + 1 < blocks_.size(); ++b) WalkBack(b, LiveAfter(b, in), true);
+}
+
+Bits Validator::LiveAfter(size_t block, const std::vector<Bits>& in) const {
+  Bits live(plan_.buffers.size(), false);
+  for (int32_t next : blocks_[block].next) live.Unite(in[next]);
+  return live;
+}
+
+// `live` after the block becomes what is alive before it; with `record`, notes where.
+Bits Validator::WalkBack(size_t block, Bits live, bool record) {
+  const Block& range = blocks_[block];
+  first_write_.resize(plan_.buffers.size(), -1);
+  std::vector<int32_t> touched;
+  for (int32_t t = range.begin; t < range.end; ++t) {
+    const auto touch = [&](int32_t b, int32_t value) {
+      if (first_write_[Root(b)] != -1) return;
+      first_write_[Root(b)] = value;
+      touched.push_back(Root(b));
+    };
+    ForReads(plan_.tasks[t], [&](int32_t b) { touch(b, -2); });
+    ForWrites(plan_.tasks[t], [&](int32_t b) { touch(b, sliced_[Root(b)] ? -2 : t); });
+  }
+  const auto alive = [&](int32_t root, int32_t t) {
+    auto& [first, last] = live_[root];
+    first = first < 0 ? t : std::min(first, t);
+    last = std::max(last, t);
+  };
+  if (record) {
+    live.ForEach([&](size_t root) { alive(static_cast<int32_t>(root), range.end - 1); });
+  }
+  for (int32_t t = range.end; t-- > range.begin;) {
+    ForWrites(plan_.tasks[t], [&](int32_t b) {
+      if (record) alive(Root(b), t);
+      if (first_write_[Root(b)] == t) live.Remove(Root(b));
+    });
+    ForReads(plan_.tasks[t], [&](int32_t b) {
+      if (record) alive(Root(b), t);
+      live.Add(Root(b));
+    });
+  }
+  if (record) {
+    live.ForEach([&](size_t root) { alive(static_cast<int32_t>(root), range.begin); });
+  }
+  for (int32_t root : touched) first_write_[root] = -1;
+  return live;
+}
+
+Status Validator::CheckLives() const {
+  for (size_t b = 0; b < plan_.buffers.size(); ++b) {
+    const Buffer& record = plan_.buffers[b];
+    if (record.kind != BufferKind::kArena || record.alias >= 0 || live_[b].first < 0) continue;
+    const auto& [first, last] = live_[b];
+    if (record.first > first || record.last < last) {
+      return Fault("buffer " + std::to_string(b) + " (" + record.name + ") is alive at tasks " +
+                   std::to_string(first) + " to " + std::to_string(last) +
+                   ", but has memory from " + std::to_string(record.first) + " to " +
+                   std::to_string(record.last));
+    }
+  }
+  return {};
+}
+
+// Sweeps over time with the buffers of the moment in order of offset: neighbours must not touch.
+Status Validator::CheckOverlaps() const {
+  struct Event {
+    int32_t time;
+    bool starts;
+    int32_t buffer;
+  };
+  std::vector<Event> events;
+  std::vector<int64_t> bytes(plan_.buffers.size(), 0);
+  for (size_t b = 0; b < plan_.buffers.size(); ++b) {
+    const Buffer& record = plan_.buffers[b];
+    if (record.kind != BufferKind::kArena || record.alias >= 0 || record.offset < 0) continue;
+    bytes[b] = ConstantOf(record.bytes);
+    if (bytes[b] == om::kNoSize)
+      return Fault("buffer " + record.name + " is placed without a size");
+    if (plan_.arena_bytes >= 0 && record.offset + bytes[b] > plan_.arena_bytes) {
+      return Fault("buffer " + record.name + " leaves the arena");
+    }
+    if (bytes[b] == 0) continue;
+    events.push_back({record.first, true, static_cast<int32_t>(b)});
+    events.push_back({record.last + 1, false, static_cast<int32_t>(b)});
+  }
+  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
+    return std::tie(a.time, a.starts, a.buffer) < std::tie(b.time, b.starts, b.buffer);
+  });
+  std::set<std::pair<int64_t, int32_t>> now;
+  const auto overlap = [&](int32_t a, int32_t b) {  // a lies below b
+    if (plan_.buffers[a].offset + bytes[a] <= plan_.buffers[b].offset) return Status();
+    return Fault("buffers " + std::to_string(a) + " (" + plan_.buffers[a].name + ") and " +
+                 std::to_string(b) + " (" + plan_.buffers[b].name + ") share bytes");
+  };
+  for (const Event& e : events) {
+    const std::pair<int64_t, int32_t> key{plan_.buffers[e.buffer].offset, e.buffer};
+    if (!e.starts) {
+      now.erase(key);
+      continue;
+    }
+    const auto at = now.insert(key).first;
+    if (at != now.begin()) GE_TRY(overlap(std::prev(at)->second, e.buffer));
+    if (std::next(at) != now.end()) GE_TRY(overlap(e.buffer, std::next(at)->second));
+  }
+  return {};
+}
+
+Status Validator::Run() {
+  symbols_.assign(plan_.symbols.size(), om::kNoSize);
+  GE_TRY(CheckIndices());
+  FindBlocks();
+  GE_TRY(CheckWrites());
+  FindLives();
+  GE_TRY(CheckLives());
+  return CheckOverlaps();
+}
 
 }  // namespace
 

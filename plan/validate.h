@@ -1,7 +1,7 @@
-// An independent check of a finished Plan: shares no code with the planner. Recomputes which buffers
-// are alive at each task by following the jumps, and proves that no two that are alive together share
-// bytes unless they are aliases, that every read has a write before it on every path, and that sizes,
-// indices and targets are in range.
+// An independent check of a finished Plan: shares no code with the planner. Recomputes which
+// buffers are alive at each task by following the jumps, and proves that no two that are alive
+// together share bytes unless they are aliases, that every read has a write before it on every
+// path, and that sizes, indices and targets are in range.
 #pragma once
 
 #include "base/status.h"

@@ -1,0 +1,170 @@
+// From buffers to memory: which buffers are the caller's outputs, which share bytes, how long each
+// lives, and where it lies in the arena.
+#include <algorithm>
+
+#include "base/check.h"
+#include "plan/arena.h"
+#include "plan/plan_builder.h"
+
+namespace ge {
+namespace {
+
+bool IsPlanned(om::BufferKind k) {
+  return k == om::BufferKind::kArena || k == om::BufferKind::kPool;
+}
+
+}  // namespace
+
+// An output whose memory is made by tasks of this plan alone is made in the caller's memory.
+void PlanBuilder::PromoteOutputs() {
+  for (size_t o = 0; o < output_buffer_.size(); ++o) {
+    const int b = output_buffer_[o], root = Find(b);
+    om::Buffer& r = plan_.buffers[root];
+    const Value& v = root_.value(root_.outputs[o]);
+    const bool plain = v.type.layout.IsNd() && v.halo.empty() && slice_of_[root] < 0;
+    if (!plain || !IsPlanned(r.kind) || !(bytes_[root] == bytes_[b])) continue;
+    if (r.dtype != plan_.buffers[b].dtype) continue;
+    r.kind = om::BufferKind::kOutput;
+    r.index = static_cast<int32_t>(o);
+    output_buffer_[o] = root;
+  }
+}
+
+void PlanBuilder::ComputeLives() {
+  life_.assign(plan_.buffers.size(), {});
+  const auto use = [&](int buffer, int task) {
+    if (buffer < 0) return;
+    Life& life = life_[RootOf(buffer)];
+    if (life.first < 0) life.first = task;
+    life.last = task;
+  };
+  for (size_t t = 0; t < plan_.tasks.size(); ++t) {
+    for (int32_t b : plan_.tasks[t].args) use(b, static_cast<int>(t));
+    for (int32_t b : plan_.tasks[t].outs) use(b, static_cast<int>(t));
+  }
+  ExtendOverLoops();
+  for (int b : output_buffer_) {
+    Life& life = life_[RootOf(b)];
+    if (life.first >= 0) life.last = static_cast<int32_t>(plan_.tasks.size()) - 1;
+  }
+}
+
+// What is made before a loop and used in it lives to the loop's end; what is made in it and used
+// after it lives from its start. Loops nest: small ones first, then those around them.
+void PlanBuilder::ExtendOverLoops() {
+  std::vector<Life> loops;
+  for (size_t t = 0; t < plan_.tasks.size(); ++t) {
+    const om::Task& task = plan_.tasks[t];
+    const bool jump = task.kind == om::TaskKind::kJump || task.kind == om::TaskKind::kJumpUnless;
+    if (jump && task.target <= static_cast<int32_t>(t))
+      loops.push_back({task.target, static_cast<int32_t>(t)});
+  }
+  std::sort(loops.begin(), loops.end(),
+            [](const Life& a, const Life& b) { return a.last - a.first < b.last - b.first; });
+  if (loops.empty()) return;
+  for (Life& life : life_) {
+    if (life.first < 0) continue;
+    for (const Life& loop : loops) {
+      if (life.last < loop.first || life.first > loop.last) continue;
+      if (life.first < loop.first) life.last = std::max(life.last, loop.last);
+      if (life.last > loop.last) life.first = std::min(life.first, loop.first);
+    }
+  }
+}
+
+// A task's output takes over the memory of an input that nothing uses afterwards.
+void PlanBuilder::JoinInPlace() {
+  const auto mergeable = [&](int from, int to, int32_t task) {
+    const int a = Find(from), b = Find(to);
+    if (a == b || slice_of_[a] >= 0 || slice_of_[b] >= 0) return false;
+    const om::Buffer &x = plan_.buffers[a], &y = plan_.buffers[b];
+    if (x.kind != om::BufferKind::kArena) return false;
+    if (y.kind != om::BufferKind::kArena && y.kind != om::BufferKind::kOutput) return false;
+    return bytes_[a] == bytes_[b] && life_[a].last == task && life_[b].first == task;
+  };
+  const auto merge = [&](int from, int to) {
+    const int a = Find(from), b = Find(to);
+    life_[b].first = life_[a].first;
+    Join(a, b);
+  };
+  for (size_t t = 0; t < plan_.tasks.size(); ++t) {
+    const om::Task& task = plan_.tasks[t];
+    const auto at = static_cast<int32_t>(t);
+    if (task.kind == om::TaskKind::kHost && task.host == "Copy") {
+      if (mergeable(task.args[0], task.outs[0], at)) merge(task.args[0], task.outs[0]);
+    }
+    if (task.kind != om::TaskKind::kLaunch) continue;
+    for (const auto& [from, to] : InPlaceArgs(out_.kernels[task.kernel]->kernel)) {
+      const int root = RootOf(task.args[from]);
+      const auto uses = std::count_if(task.args.begin(), task.args.end(),
+                                      [&](int32_t b) { return RootOf(b) == root; });
+      if (uses != 1 || !mergeable(task.args[from], task.args[to], at)) continue;
+      merge(task.args[from], task.args[to]);
+      break;
+    }
+  }
+}
+
+// Copies of a buffer to itself.
+void PlanBuilder::DropCopies() {
+  std::vector<om::Task> kept;
+  std::vector<int32_t> now(plan_.tasks.size() + 1);
+  for (size_t t = 0; t < plan_.tasks.size(); ++t) {
+    om::Task& task = plan_.tasks[t];
+    now[t] = static_cast<int32_t>(kept.size());
+    const bool copy = task.kind == om::TaskKind::kHost && task.host == "Copy";
+    if (copy && Find(task.args[0]) == Find(task.outs[0])) continue;
+    kept.push_back(std::move(task));
+  }
+  now[plan_.tasks.size()] = static_cast<int32_t>(kept.size());
+  for (om::Task& task : kept) {
+    if (task.target >= 0) task.target = now[task.target];
+  }
+  plan_.tasks = std::move(kept);
+}
+
+Status PlanBuilder::PlaceArena() {
+  std::vector<ArenaBuffer> buffers;
+  std::vector<int> which;
+  bool is_static = true;
+  for (size_t b = 0; b < plan_.buffers.size(); ++b) {
+    om::Buffer& record = plan_.buffers[b];
+    if (RootOf(static_cast<int>(b)) != static_cast<int>(b)) continue;
+    record.first = std::max(life_[b].first, 0);
+    record.last = std::max(life_[b].last, 0);
+    if (record.kind != om::BufferKind::kArena) continue;
+    if (plan_.tasks.empty()) record.kind = om::BufferKind::kPool;
+    is_static &= bytes_[b].IsConst();
+    if (!bytes_[b].IsConst()) continue;
+    if (bytes_[b].value() < 0) return Invalid("buffer " + record.name + " has a negative size");
+    buffers.push_back({record.first, record.last, bytes_[b].value()});
+    which.push_back(static_cast<int>(b));
+  }
+  if (!is_static) return {};
+  const ArenaLayout layout = PlanArena(buffers);
+  for (size_t i = 0; i < which.size(); ++i) plan_.buffers[which[i]].offset = layout.offsets[i];
+  plan_.arena_bytes = layout.height;
+  return {};
+}
+
+void PlanBuilder::FinishBuffers() {
+  for (size_t b = 0; b < plan_.buffers.size(); ++b) {
+    const int root = RootOf(static_cast<int>(b));
+    if (root == static_cast<int>(b)) continue;
+    Expr offset = 0;
+    for (int at = Find(static_cast<int>(b)); slice_of_[at] >= 0; at = Find(slice_of_[at])) {
+      offset += slice_offset_[at];
+    }
+    om::Buffer& record = plan_.buffers[b];
+    record.kind = plan_.buffers[root].kind;
+    record.index = plan_.buffers[root].index;
+    record.alias = root;
+    record.offset = -1;
+    if (!offset.IsConst(0)) {
+      const om::SizeRef size = Size(offset);
+      plan_.buffers[b].alias_offset = size;
+    }
+  }
+}
+
+}  // namespace ge
