@@ -113,12 +113,15 @@ class Folder {
   bool MayEvaluate(const Node& n) {
     if (!services_.evaluate || !n.subgraphs.empty() || n.op->control) return false;
     int64_t in = 0, out = 0;
+    bool reads = false;  // what reads nothing is made of attributes, perhaps of size symbols
     for (ValueId v : n.inputs) {
       if (v == kNone) continue;
+      reads = true;
       const Constant* c = g_.ConstantOf(v);
       if (!c) return false;
       in += static_cast<int64_t>(c->bytes.size());
     }
+    if (!reads) return false;
     for (ValueId v : n.outputs) {
       if (v == kNone) continue;
       const Value& value = g_.value(v);
