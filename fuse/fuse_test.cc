@@ -96,6 +96,12 @@ TEST(Fuse, CheapProducersGoIntoReductionsButNotIntoDots) {
     %d = MatMul(%c, %x) })",
                       1),
               ElementsAre("Relu Softmax Relu : x -> c", "MatMul : c x -> d"));
+  EXPECT_THAT(Regions(R"(graph g(%x: f32[4,4]) -> (%d) {
+    %a = Relu(%x)
+    %t = Transpose(%x) {perm=[1,0]}
+    %d = MatMul(%a, %t) })",
+                      1),
+              ElementsAre("Relu : x -> a", "Transpose MatMul : x a -> d"));
 }
 
 TEST(Fuse, AliasesStandAlone) {

@@ -156,13 +156,25 @@ void RegionGrowth::TakeProducers(int into, NodeId n) {
     ValueId v = node.inputs[i];
     int from = RegionOf(v);
     if (from < 0 || from == into || regions_[from].closed) continue;
-    if (!ReadsOnce(node, static_cast<int>(i))) continue;
+    if (!ReadsOnce(node, static_cast<int>(i)) && !DotTakes(from, node, static_cast<int>(i)))
+      continue;
     std::string refusal = Refusal(from, into, n, v);
     if (refusal.empty())
       Merge(from, into);
     else
       NearMiss(n, from, refusal);
   }
+}
+
+// The cube engine reads a transposed operand where it lies, and copies B into panels in any case.
+bool RegionGrowth::DotTakes(int from, const Node& n, int operand) const {
+  if (!Named(n, {"MatMul", "Gemm"}) || operand > 1 ||
+      g_.value(n.outputs[0]).type.dtype != DType::kF32 ||
+      g_.value(n.inputs[operand]).type.rank() < 2)
+    return false;
+  return std::all_of(regions_[from].nodes.begin(), regions_[from].nodes.end(), [&](NodeId m) {
+    return g_.node(m).op->name == "Transpose" || (operand == 1 && IsPointwise(g_.node(m)));
+  });
 }
 
 std::string RegionGrowth::Refusal(int from, int into, NodeId n, ValueId v) const {

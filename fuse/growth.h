@@ -41,6 +41,7 @@ class RegionGrowth {
   void TakeProducers(int into, NodeId n);
   // Why producer region `from` cannot merge into `into`, where node n reads v; "" if it can.
   std::string Refusal(int from, int into, NodeId n, ValueId v) const;
+  bool DotTakes(int from, const Node& n, int operand) const;
   void Merge(int from, int into);
   int RegionOf(ValueId v) const;
   bool UsedOnlyBy(int from, int into, NodeId n, bool aligned) const;
