@@ -178,6 +178,7 @@ Status PlanCheck::CheckMemory(const Buffer& buffer) {
     case BufferKind::kArena: break;
   }
   if (DependsOnLate(buffer.bytes)) return Fault("arena buffer whose size is bound late");
+  if (buffer.first == -1 && buffer.last == -1) return {};  // nothing uses it: it gets no memory
   const auto tasks = static_cast<int64_t>(plan_.tasks.size());
   if (buffer.first < 0 || buffer.last < buffer.first || buffer.last >= tasks)
     return Fault("bad lifetime");

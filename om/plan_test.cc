@@ -191,6 +191,14 @@ INSTANTIATE_TEST_SUITE_P(
         FaultCase{"output 0: its buffer has another element type",
                   [](Plan& p) { p.outputs[0].dtype = 7; }}));
 
+TEST(CheckPlanTest, AnUnusedBufferNeedsNoPlace) {
+  Plan plan = Parsed();
+  plan.buffers[6].first = plan.buffers[6].last = -1;
+  EXPECT_TRUE(CheckPlan(plan, 320, -1).ok());
+  plan.buffers[6].last = 0;
+  EXPECT_FALSE(CheckPlan(plan, 320, -1).ok());
+}
+
 TEST(CheckPlanTest, KernelsNeedCodeOrText) {
   Plan plan = Parsed();
   EXPECT_TRUE(CheckPlan(plan, 320, 0).ok());

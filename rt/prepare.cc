@@ -88,7 +88,7 @@ void PrepareBuffers(Model::State* m, const std::vector<std::vector<int32_t>>& la
   for (const auto& [root, alias] : aliases) {
     auto& life = m->life[static_cast<size_t>(root)];
     const om::Buffer& b = buffers[static_cast<size_t>(alias)];
-    if (b.first >= 0) life.first = std::min(life.first, b.first);
+    if (b.first >= 0) life.first = life.first < 0 ? b.first : std::min(life.first, b.first);
     life.second = std::max(life.second, b.last);
   }
   m->aliases = Lists(buffers.size(), aliases);

@@ -59,7 +59,7 @@ void PlaceBuffers(const Model::State& m, Shape* shape) {
   shape->offsets.assign(buffers.size(), -1);
   for (size_t i = 0; i < buffers.size(); ++i) {
     const om::Buffer& b = buffers[i];
-    if (b.kind != om::BufferKind::kArena || b.alias >= 0) continue;
+    if (b.kind != om::BufferKind::kArena || b.alias >= 0 || m.life[i].first < 0) continue;
     const int64_t bytes = shape->sizes[static_cast<size_t>(b.bytes)];
     constexpr int64_t kLimit = int64_t{1} << 46;
     if (bytes < 0 || bytes > kLimit)
