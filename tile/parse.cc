@@ -449,7 +449,7 @@ Status Parser::Header() {
   while (!r_.Is(")")) {
     if (!k_.symbols.empty()) GE_TRY(r_.Expect(","));
     GE_ASSIGN(std::string name, r_.Name());
-    k_.symbols.push_back(arena_.Symbol(name));
+    k_.symbols.push_back(arena_.Symbol(name, {.lo = INT64_MIN}));
   }
   return r_.Expect(")");
 }
