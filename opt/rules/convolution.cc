@@ -9,6 +9,7 @@
 // The factors are computed in double and rounded once.
 #include <cmath>
 
+#include "ir/opdef.h"
 #include "opt/facts.h"
 #include "opt/rule.h"
 
@@ -20,7 +21,12 @@ struct Affine {
   std::vector<double> scale, shift;
 };
 
-int64_t Channels(const Match& m) { return m.constant("w").dims[0]; }
+// The nodes of these patterns: the root, then the convolution.
+const Node& ConvOf(const Match& m) { return m.node(1); }
+bool IsTransposed(const Match& m) { return ConvOf(m).op->name == "ConvTranspose"; }
+// Weights are [out, in/group, window..], and [in, out/group, window..] if transposed (group 1
+// here).
+int64_t Channels(const Match& m) { return m.constant("w").dims[IsTransposed(m) ? 1 : 0]; }
 
 // Values of a constant that is one number, or one per channel (axis 1 of the result).
 std::optional<std::vector<double>> PerChannel(const Match& m, const Constant& c) {
@@ -42,6 +48,7 @@ bool IsComputed(DType t) { return t == DType::kF32 || t == DType::kF64 || t == D
 
 std::string ConvGuard(const Match& m) {
   if (!IsComputed(m.constant("w").dtype)) return "the weights are not f16, f32 or f64";
+  if (IsTransposed(m) && AttrOr<int64_t>(ConvOf(m), "group", 1) != 1) return "it has groups";
   if (m["b"] != kNone && m.constant("b").Elements() != Channels(m)) return "the bias is odd";
   return "";
 }
@@ -66,25 +73,26 @@ std::string BatchNormGuard(const Match& m) {
   return "";
 }
 
-// A new Conv like node `conv`, with its output channels transformed.
-ValueId Folded(const Match& m, Patch& p, const Node& conv, const Affine& f) {
-  const Attrs attrs = conv.attrs;
+// A new convolution like the matched one, with its output channels transformed.
+ValueId Folded(const Match& m, Patch& p, const Affine& f) {
+  const Attrs attrs = ConvOf(m).attrs;
+  const std::string op = ConvOf(m).op->name;
   const Constant& w = m.constant("w");
-  const auto channels = static_cast<size_t>(w.dims[0]);
+  const auto channels = static_cast<size_t>(Channels(m));
   std::vector<double> weights = *Numbers(w);
-  const size_t per_channel = channels ? weights.size() / channels : 0;
+  size_t inner = 1;  // weights from one output channel to the next
+  for (size_t d = IsTransposed(m) ? 2 : 1; d < w.dims.size(); ++d)
+    inner *= static_cast<size_t>(w.dims[d]);
   bool scales = false;
-  for (size_t c = 0; c < channels; ++c) {
-    scales = scales || f.scale[c] != 1;
-    for (size_t i = 0; i < per_channel; ++i) weights[c * per_channel + i] *= f.scale[c];
-  }
+  for (double s : f.scale) scales = scales || s != 1;
+  for (size_t i = 0; i < weights.size() && scales; ++i) weights[i] *= f.scale[i / inner % channels];
   std::vector<double> bias(channels, 0);
   if (m["b"] != kNone) bias = *Numbers(m.constant("b"));
   for (size_t c = 0; c < channels; ++c) bias[c] = bias[c] * f.scale[c] + f.shift[c];
   const DType type = w.dtype;
   const ValueId new_w = scales ? p.Const(FromNumbers(type, w.dims, weights)) : m["w"];
   const ValueId new_b = p.Const(FromNumbers(type, {static_cast<int64_t>(channels)}, bias));
-  return p.Add("Conv", {m["x"], new_w, new_b}, attrs);
+  return p.Add(op, {m["x"], new_w, new_b}, attrs);
 }
 
 ValueId FoldBatchNorm(const Match& m, Patch& p) {
@@ -96,23 +104,23 @@ ValueId FoldBatchNorm(const Match& m, Patch& p) {
     f.scale.push_back(s[c] / std::sqrt(var[c] + epsilon));
     f.shift.push_back(t[c] - mean[c] * f.scale.back());
   }
-  return Folded(m, p, m.node(1), f);
+  return Folded(m, p, f);
 }
 
 ValueId FoldMul(const Match& m, Patch& p) {
   const auto c = *PerChannel(m, m.constant("c"));
-  return Folded(m, p, m.node(1), {c, std::vector<double>(c.size(), 0)});
+  return Folded(m, p, {c, std::vector<double>(c.size(), 0)});
 }
 
 ValueId FoldAdd(const Match& m, Patch& p) {
   const auto c = *PerChannel(m, m.constant("c"));
-  return Folded(m, p, m.node(1), {std::vector<double>(c.size(), 1), c});
+  return Folded(m, p, {std::vector<double>(c.size(), 1), c});
 }
 
 ValueId FoldSub(const Match& m, Patch& p) {
   auto c = *PerChannel(m, m.constant("c"));
   for (double& v : c) v = -v;
-  return Folded(m, p, m.node(1), {std::vector<double>(c.size(), 1), c});
+  return Folded(m, p, {std::vector<double>(c.size(), 1), c});
 }
 
 [[maybe_unused]] const bool kRules = RegisterRules({
@@ -129,6 +137,25 @@ ValueId FoldSub(const Match& m, Patch& p) {
           R"(graph "g" (%x: f32[2,4,6], %c_w: f32[4,2,3], %c_b: f32[4], %c_s: f32[4], %c_t: f32[4], %c_m: f32[4], %c_v: f32[4]) -> (%y) {
   %i: f32[2,4,4] = Conv(%x, %c_w, %c_b) {group=2} @"i"
   %y: f32[2,4,4] = BatchNormalization(%i, %c_s, %c_t, %c_m, %c_v) @"y"
+})"}},
+    {.name = "conv_transpose_batch_norm",
+     .pattern = "BatchNormalization(ConvTranspose(x, #w, #b?), #s, #t, #mean, #var)",
+     .guard = BatchNormGuard,
+     .replace = FoldBatchNorm,
+     .exact = false,
+     .samples =
+         {R"(graph "g" (%x: f32[1,3,4,4], %c_w: f32[3,5,2,2], %c_b: f32[5], %c_s: f32[5], %c_t: f32[5], %c_m: f32[5], %c_v: f32[5]) -> (%y) {
+  %i: f32[1,5,8,8] = ConvTranspose(%x, %c_w, %c_b) {strides=[2, 2]} @"i"
+  %y: f32[1,5,8,8] = BatchNormalization(%i, %c_s, %c_t, %c_m, %c_v) {epsilon=0.5} @"y"
+})"}},
+    {.name = "conv_transpose_add",
+     .pattern = "Add(ConvTranspose(x, #w, #b?), #c)",
+     .guard = PerChannelGuard,
+     .replace = FoldAdd,
+     .exact = false,
+     .samples = {R"(graph "g" (%x: f32[1,3,4,4], %c_w: f32[3,2,2,2], %c_c: f32[1,2,1,1]) -> (%y) {
+  %i: f32[1,2,5,5] = ConvTranspose(%x, %c_w) @"i"
+  %y: f32[1,2,5,5] = Add(%i, %c_c) @"y"
 })"}},
     {.name = "conv_mul",
      .pattern = "Mul(Conv(x, #w, #b?), #c)",
