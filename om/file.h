@@ -1,7 +1,7 @@
 // The .om file: header, then sections (plan, weights, code, description, AscendIR text), each with
 // offset, size and a checksum in the section table. Weights are page-aligned for mapping.
 // Reading checks header, plan, code and description by checksum and every index, offset and size;
-// weights by length (checksum on request). A damaged or foreign file is refused with a reason.
+// weights and IR text by length (checksum on request). A damaged or foreign file is refused with a reason.
 #pragma once
 
 #include <cstdint>

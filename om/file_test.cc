@@ -103,6 +103,8 @@ TEST(OmFileTest, FlippedBitsAreRefused) {
   const auto clean = ReadOm(bytes, true);
   ASSERT_TRUE(clean.ok());
   const auto begin = static_cast<size_t>(clean->weights.data() - bytes.data());
+  const auto ir =
+      static_cast<size_t>(clean->ir_text.data() - reinterpret_cast<const char*>(bytes.data()));
   std::mt19937 random(2);
   int harmless = 0;
   for (int round = 0; round < 500; ++round) {
