@@ -91,6 +91,8 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<NodeId> order;                // topological; dead nodes absent
   std::vector<ValueId> inputs, outputs;
+  // Not 0 if this graph runs (a branch of If); run-time checks that inference makes hold only then.
+  Expr guard = 1;
 
   ExprArena& arena() const { return model->arena; }
   Value& value(ValueId v) { return values[v]; }

@@ -47,6 +47,9 @@ Status CheckArity(const Node& n) {
 Status CheckOutput(const Value& v, int o) {
   if (v.kind == ValueKind::kTensor && v.type.dtype == DType::kNone)
     return Error(Code::kInternal, fmt::format("inference left output {} without a type", o));
+  if (v.type.dtype > DType::kI2)
+    return Invalid(fmt::format("output {} would have element type {}, which does not exist", o,
+                               static_cast<int>(v.type.dtype)));
   for (const Expr& d : v.type.dims) {
     if (!d.IsValid()) return Invalid(fmt::format("dims of output {} overflow", o));
     if (d.IsConst() && d.value() < 0)
@@ -128,6 +131,8 @@ void InferContext::Check(Expr condition, std::string message) {
     if (failed_check_.empty()) failed_check_ = std::move(message);
     return;
   }
+  if (condition.IsConst()) return;
+  if (!graph.guard.IsConst()) condition = Or(Eq(graph.guard, 0), condition);
   if (condition.IsConst()) return;
   for (const auto& check : graph.model->checks)
     if (check.condition == condition) return;

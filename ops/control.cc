@@ -63,15 +63,31 @@ Expr JoinDims(InferContext& c, std::optional<Expr> condition, Expr a, Expr b) {
                  std::max(HintValue(a), HintValue(b)));
 }
 
+// Branches of unequal rank (as TorchScript's squeeze(dim) gives: If(dim == 1) Squeeze else
+// Identity) have no common type. If the condition hangs on sizes alone, the branch of lower rank is
+// taken for granted, and a run-time check refuses sizes for which it is the other.
+Status AssumeBranch(InferContext& c, int o, Expr condition) {
+  const bool taken =
+      OutputOf(*c.node.subgraphs[0], o).type.rank() < OutputOf(*c.node.subgraphs[1], o).type.rank();
+  const Value& v = OutputOf(*c.node.subgraphs[taken ? 0 : 1], o);
+  c.Check(taken ? Ne(condition, 0) : Eq(condition, 0),
+          fmt::format("output {} has another rank unless {} is {}", o, ToString(condition), taken));
+  SetOutput(c, o, v, v.type.dims);
+  if (v.elems) c.OutElems(o, *v.elems);
+  return {};
+}
+
 Status JoinBranches(InferContext& c, int o, std::optional<Expr> condition) {
   const Value &a = OutputOf(*c.node.subgraphs[0], o), &b = OutputOf(*c.node.subgraphs[1], o);
   if (a.type.dtype != b.type.dtype || a.kind != b.kind)
     return c.Fault(fmt::format("output {} is {} in one branch and {} in the other", o,
                                ToString(a.type), ToString(b.type)));
-  if (a.type.rank() != b.type.rank() && a.kind == ValueKind::kTensor)
+  if (a.type.rank() != b.type.rank() && a.kind == ValueKind::kTensor) {
+    if (condition) return AssumeBranch(c, o, *condition);
     return Unsupported(
         fmt::format("output {} is {} in one branch and {} in the other: ranks differ", o,
                     ToString(a.type), ToString(b.type)));
+  }
   Dims dims;
   for (int d = 0; d < std::min(a.type.rank(), b.type.rank()); ++d)
     dims.push_back(JoinDims(c, condition, a.type.dims[d], b.type.dims[d]));

@@ -67,7 +67,7 @@ class GraphBuilder {
                                         Scope& scope, const Frame& frame);
   Result<std::unique_ptr<Graph>> Subgraph(const GraphProto& proto,
                                           const std::vector<Value>& formals, Scope& inner,
-                                          Scope& scope, const Frame& frame);
+                                          Scope& scope, const Frame& frame, Expr guard);
 
   std::vector<Attribute> Attributes(const NodeProto& node, const Frame& frame) const;
   Result<Attr> Convert(const AttrProto& a);

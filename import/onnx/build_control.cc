@@ -88,13 +88,14 @@ Result<std::vector<ValueId>> GraphBuilder::Call(const FunctionProto& f, const No
 Result<std::unique_ptr<Graph>> GraphBuilder::Subgraph(const GraphProto& proto,
                                                       const std::vector<Value>& formals,
                                                       Scope& inner, Scope& scope,
-                                                      const Frame& frame) {
+                                                      const Frame& frame, Expr guard) {
   if (proto.inputs.size() != formals.size())
     return Invalid(fmt::format("subgraph '{}' has {} inputs, {} are fed", proto.name,
                                proto.inputs.size(), formals.size()));
   auto g = std::make_unique<Graph>();
   g->name = proto.name;
   g->model = scope.graph->model;
+  g->guard = guard;
   inner.graph = g.get();
   inner.parent = &scope;
   for (size_t i = 0; i < formals.size(); ++i) {
@@ -131,6 +132,30 @@ Result<std::vector<ValueId>> GraphBuilder::Branch(const AttrProto& taken, const 
   return outputs;
 }
 
+namespace {
+
+// The condition of an If as an Expr, so that checks of its branches can be tied to it: its fact, or
+// a symbol that ge.ReadSizes reads. `read` is that node's output, else kNone.
+struct KnownCondition {
+  Expr value;
+  ValueId read = kNone;
+};
+
+Result<KnownCondition> ReadCondition(Graph& g, const NodeDraft& draft) {
+  const ValueId condition = draft.inputs[0];
+  if (const auto& known = g.value(condition).elems; known && known->size() == 1)
+    return KnownCondition{(*known)[0]};
+  Emitter e(g);
+  GE_ASSIGN(const ValueId number,
+            e.One(draft.name, "Cast", {condition}, {{"to", static_cast<int64_t>(DType::kI64)}}));
+  GE_ASSIGN(const ValueId read, e.One(draft.name, "ge.ReadSizes", {number}));
+  const auto& elems = g.value(read).elems;
+  if (!elems || elems->size() != 1) return Invalid("the condition of If must be one element");
+  return KnownCondition{(*elems)[0], read};
+}
+
+}  // namespace
+
 // The other branch cannot be built for these shapes (`why`): this one stands, and at run time the
 // condition must be `when`.
 Result<std::vector<ValueId>> GraphBuilder::OnlyBranch(const AttrProto& taken, bool when,
@@ -141,18 +166,12 @@ Result<std::vector<ValueId>> GraphBuilder::OnlyBranch(const AttrProto& taken, bo
   const std::string message = fmt::format(
       "node '{}' (If): its condition must be {} for the shapes given ({})", draft.name, when, why);
   GE_ASSIGN(std::vector<ValueId> outputs, Branch(taken, draft, scope, frame));
-  const ValueId condition = draft.inputs[0];
-  if (const auto& known = g.value(condition).elems; known && known->size() == 1) {
-    g.model->checks.push_back({when ? Ne((*known)[0], 0) : Eq((*known)[0], 0), message});
-    return outputs;
-  }
+  GE_ASSIGN(const KnownCondition condition, ReadCondition(g, draft));
+  const Expr holds = when ? Ne(condition.value, 0) : Eq(condition.value, 0);
+  g.model->checks.push_back({Or(Eq(g.guard, 0), holds), message});
+  if (condition.read == kNone) return outputs;
+  const ValueId read = condition.read;
   Emitter e(g);
-  GE_ASSIGN(const ValueId number,
-            e.One(draft.name, "Cast", {condition}, {{"to", static_cast<int64_t>(DType::kI64)}}));
-  GE_ASSIGN(const ValueId read, e.One(draft.name, "ge.ReadSizes", {number}));
-  const auto& elems = g.value(read).elems;
-  if (!elems || elems->size() != 1) return Invalid("the condition of If must be one element");
-  g.model->checks.push_back({Eq((*elems)[0], when ? 1 : 0), message});
   for (ValueId& v : outputs) {
     if (g.value(v).kind != ValueKind::kTensor) continue;
     const std::string name = g.value(v).name;
@@ -178,12 +197,24 @@ Result<std::vector<ValueId>> GraphBuilder::IfNode(NodeDraft draft,
     return Branch(*branches[(*known)[0].value() ? 0 : 1], draft, scope, frame);
   }
 
-  const size_t checks = scope.graph->model->checks.size();
+  Graph& outer_graph = *scope.graph;
+  const size_t checks = outer_graph.model->checks.size();
+  const size_t nodes = outer_graph.order.size();
+  GE_ASSIGN(const KnownCondition condition, ReadCondition(outer_graph, draft));
+  auto forget_condition = [&] {
+    while (outer_graph.order.size() > nodes) {
+      outer_graph.node(outer_graph.order.back()).dead = true;
+      outer_graph.order.pop_back();
+    }
+  };
   Scope inner[2];
   std::vector<ValueId> captured;
   for (int k = 0; k < 2; ++k) {
-    Result<std::unique_ptr<Graph>> g = Subgraph(*branches[k]->graph, {}, inner[k], scope, frame);
+    Result<std::unique_ptr<Graph>> g =
+        Subgraph(*branches[k]->graph, {}, inner[k], scope, frame,
+                 And(outer_graph.guard, k == 0 ? Ne(condition.value, 0) : Eq(condition.value, 0)));
     if (!g.ok()) {
+      forget_condition();
       scope.graph->model->checks.resize(checks);
       const Status fault = std::move(g).In(std::string(branches[k]->name)).status();
       if (!IsAboutTheBranch(fault)) return fault;
@@ -195,6 +226,16 @@ Result<std::vector<ValueId>> GraphBuilder::IfNode(NodeDraft draft,
     for (const auto& [outer, here] : inner[k].captures)
       if (std::find(captured.begin(), captured.end(), outer) == captured.end())
         captured.push_back(outer);
+  }
+  bool tied = false;
+  for (size_t i = checks; i < outer_graph.model->checks.size(); ++i)
+    tied |= condition.read != kNone &&
+            DependsOn(outer_graph.model->checks[i].condition, condition.value);
+  if (tied) {
+    GE_ASSIGN(draft.inputs[0],
+              Emitter(outer_graph).One(draft.name, "ge.After", {draft.inputs[0], condition.read}));
+  } else {
+    forget_condition();
   }
   // Both branches take all captures, in one order.
   for (int k = 0; k < 2; ++k) {
@@ -289,7 +330,7 @@ Result<std::vector<ValueId>> GraphBuilder::LoopNode(NodeDraft draft,
   for (int round = 0;; ++round) {
     g.model->checks.resize(checks);
     Scope inner;
-    GE_ASSIGN(auto built, Subgraph(*body->graph, formals, inner, scope, frame));
+    GE_ASSIGN(auto built, Subgraph(*body->graph, formals, inner, scope, frame, g.guard));
     std::vector<ValueId> inputs = operands;
     for (const auto& [outer, here] : inner.captures) inputs.push_back(outer);
     const int64_t captures = static_cast<int64_t>(inner.captures.size());
