@@ -23,7 +23,7 @@ std::string KernelPrinter::Print(const std::string& symbol) {
   indent_ = 1;
   Line("const ge_math_table* const M __attribute__((unused)) = call->math;");
   for (size_t i = 0; i < kernel_.symbols.size(); ++i) {
-    std::string name = fmt::format("n{}", i);
+    std::string name = fmt::format("size{}", i);
     symbols_[kernel_.symbols[i].node()] = name;
     Line("const si64 {} __attribute__((unused)) = call->sizes[{}];", name, i);
   }
