@@ -76,7 +76,8 @@ Status InferConstantOfShape(InferContext& ctx) {
   Expr count = Product(dims);
   ctx.Out(0, t, std::move(dims));
   bool facts = IsInteger(t) || t == DType::kBool;
-  if (facts && value && count.IsConst() && count.value() <= 64) {
+  if (facts && value && value->Elements() == 1 && count.IsConst() && count.value() >= 0 &&
+      count.value() <= 64) {
     ctx.OutElems(0, std::vector<Expr>(count.value(), IntElements(*value)[0]));
   }
   return {};
