@@ -67,11 +67,12 @@ struct ExprCode {
 // One Expr operation on two values (kAdd ... kOr); division by zero gives 0.
 int64_t Combine(ExprKind kind, int64_t a, int64_t b);
 
-// Where a load or store goes: base + stride * lane value, or one offset per lane from a row.
+// Where a load or store goes: base + stride * lane value, or base + row[lane] where the row
+// `bounds_row` holds the least and the greatest of the row.
 struct Access {
   int buffer = -1;
   ExprCode base, stride;
-  int index_row = -1;
+  int index_row = -1, bounds_row = -1;
 };
 
 struct Instr;
@@ -106,6 +107,7 @@ RowFn BitCastRow(DType from, DType to);
 RowFn NarrowRow(DType compute);
 RowFn MoveRow(DType type);     // dst = a
 RowFn SplatRow(DType type);    // dst lanes = a's lane 0
+RowFn BoundsRow();             // dst[0], dst[1] = least and greatest of a's lanes, i64
 RowFn IotaRow();               // dst = base + stride * (lane_base + lane), i64
 RowFn ExprRow(ExprKind kind);  // i64 rows; kNot unary, kSelect ternary
 RowFn LoadRow(DType storage);

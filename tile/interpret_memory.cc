@@ -16,16 +16,17 @@ namespace {
 struct Offsets {
   int64_t start = 0, stride = 0;
   const int64_t* row = nullptr;
-  int64_t operator[](int j) const { return row ? row[j] : start + stride * j; }
+  int64_t operator[](int j) const { return row ? start + row[j] : start + stride * j; }
 };
 
 Offsets OffsetsOf(const Access& access, const Frame& f, int first, int count, const char* what) {
   Offsets o;
   if (access.index_row >= 0) {
     o.row = f.Row<int64_t>(access.index_row) + first;
+    o.start = access.base.Eval(f);
     if (f.check_bounds && count > 0) {
-      auto [lo, hi] = std::minmax_element(o.row, o.row + count);
-      CheckRange(f, access.buffer, *lo, *hi, what);
+      const int64_t* bounds = f.Row<int64_t>(access.bounds_row);
+      CheckRange(f, access.buffer, o.start + bounds[0], o.start + bounds[1], what);
     }
     return o;
   }
@@ -45,7 +46,8 @@ void LoadPlain(const Instr& i, Frame& f, int first, int count) {
   const S* from = reinterpret_cast<const S*>(f.buffers[i.access.buffer]);
   C* __restrict d = f.Row<C>(i.dst) + first;
   if (o.row) {
-    for (int j = 0; j < count; ++j) d[j] = static_cast<C>(from[o.row[j]]);
+    const S* base = from + o.start;
+    for (int j = 0; j < count; ++j) d[j] = static_cast<C>(base[o.row[j]]);
   } else if (o.stride == 1) {
     const S* __restrict p = from + o.start;
     for (int j = 0; j < count; ++j) d[j] = static_cast<C>(p[j]);

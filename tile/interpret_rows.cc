@@ -73,6 +73,17 @@ void MoveOf(const Instr& i, Frame& f, int first, int count) {
   std::copy(a, a + count, f.Row<T>(i.dst) + first);
 }
 
+void BoundsOf(const Instr& i, Frame& f, int first, int count) {
+  const int64_t* a = f.Row<int64_t>(i.a) + first;
+  int64_t lo = a[0], hi = a[0];
+  for (int j = 1; j < count; ++j) {
+    lo = std::min(lo, a[j]);
+    hi = std::max(hi, a[j]);
+  }
+  f.Row<int64_t>(i.dst)[0] = lo;
+  f.Row<int64_t>(i.dst)[1] = hi;
+}
+
 void Iota(const Instr& i, Frame& f, int first, int count) {
   const uint64_t stride = static_cast<uint64_t>(i.access.stride.Eval(f));
   const uint64_t base = static_cast<uint64_t>(i.access.base.Eval(f)) +
@@ -223,6 +234,8 @@ RowFn SplatRow(DType type) {
   scalar::VisitType(type, [&](auto zero) { fn = &SplatOf<decltype(zero)>; });
   return fn;
 }
+
+RowFn BoundsRow() { return &BoundsOf; }
 
 RowFn IotaRow() { return &Iota; }
 

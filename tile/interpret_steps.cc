@@ -101,32 +101,42 @@ void AllocStep::Run(Frame& f) const {
   RunSteps(body, f);
 }
 
-void ReduceStep::RunAxes(Frame& f) const {
-  const int64_t lane_end = by_lanes ? lane_extent.Eval(f) : 0;
-  auto step = [&] {
-    if (!by_lanes) {
-      RunSteps(lets, f);
-      RunCode(code, f);
-      return;
-    }
-    for (int64_t i = 0; i < lane_end; i += kLanes) {
+// All steps of the innermost serial axis, or the lanes.
+void ReduceStep::RunLastAxis(Frame& f) const {
+  if (by_lanes) {
+    const int64_t end = lane_extent.Eval(f);
+    for (int64_t i = 0; i < end; i += kLanes) {
       f.lane_base = i;
       f.first = 0;
-      f.count = static_cast<int>(std::min<int64_t>(kLanes, lane_end - i));
+      f.count = static_cast<int>(std::min<int64_t>(kLanes, end - i));
       RunSteps(lets, f);
       RunCode(code, f);
     }
-  };
+    return;
+  }
+  const Axis& last = axes.back();
+  const int64_t end = last.extent.Eval(f);
+  if (end <= 0) return;
+  f.slots[last.slot] = 0;
+  RunCode(prefix, f);
+  for (int64_t i = 0; i < end; ++i) {
+    f.slots[last.slot] = i;
+    RunSteps(lets, f);
+    RunCode(code, f);
+  }
+}
+
+void ReduceStep::RunAxes(Frame& f) const {
   constexpr size_t kMaxAxes = 16;
   int64_t extents[kMaxAxes];
-  const size_t depth = axes.size();
+  const size_t depth = axes.size() - (by_lanes ? 0 : 1);  // of the outer axes
   for (size_t d = 0; d < depth; ++d) {
     extents[d] = axes[d].extent.Eval(f);
     if (extents[d] <= 0) return;
     f.slots[axes[d].slot] = 0;
   }
   for (;;) {
-    step();
+    RunLastAxis(f);
     size_t d = depth;
     while (d > 0 && ++f.slots[axes[d - 1].slot] == extents[d - 1]) f.slots[axes[--d].slot] = 0;
     if (d == 0) return;

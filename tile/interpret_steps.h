@@ -82,6 +82,7 @@ struct ReduceStep : Step {
     ExprCode extent;
   };
   std::vector<Axis> axes;  // the serial ones
+  Code prefix;             // what does not depend on the last of them: once for all of its steps
   bool by_lanes = false;   // `lane_extent` is an axis whose values are lanes
   ExprCode lane_extent;
   Steps lets;
@@ -91,6 +92,7 @@ struct ReduceStep : Step {
 
  private:
   void RunAxes(Frame& f) const;
+  void RunLastAxis(Frame& f) const;
 };
 
 struct GemmStep : Step {
