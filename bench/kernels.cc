@@ -1,6 +1,9 @@
 // Generated kernels against the FMA peak of the same run, one thread; loading; cost of a task.
 //
-//   bench_kernels [MODEL.om]       with a model: its load time without and with the weights' checksum
+//   bench_kernels [MODEL.om]       with a model: its load time without and with the weights'
+//   checksum
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,7 +14,6 @@
 
 #include "bench/peak.h"
 #include "driver/compile.h"
-#include "fmt/format.h"
 #include "ir/opdef.h"
 #include "tools/session.h"
 
@@ -19,7 +21,9 @@ namespace ge {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double Seconds(Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); }
+double Seconds(Clock::time_point since) {
+  return std::chrono::duration<double>(Clock::now() - since).count();
+}
 
 Constant RandomConstant(std::vector<int64_t> dims) {
   int64_t n = 1;
@@ -78,7 +82,8 @@ Status BenchProblem(const Problem& p, const std::string& folder) {
     peak = std::max(peak, MeasureFmaPeak());
   }
   std::sort(seconds.begin(), seconds.end());
-  // Whole executions, layout conversions at the graph's edges included; the dot's own time is in the profile.
+  // Whole executions, layout conversions at the graph's edges included; the dot's own time is in
+  // the profile.
   run->EnableProfile(true);
   std::vector<int64_t> best;
   for (int i = 0; i < 200; ++i) {
@@ -88,8 +93,11 @@ Status BenchProblem(const Problem& p, const std::string& folder) {
     for (size_t k = 0; k < profile.size(); ++k) best[k] = std::min(best[k], profile[k]);
   }
   const int64_t dot_ns = *std::max_element(best.begin(), best.end());
-  std::printf("%-24s whole %8.1f us  dot %8.1f us  %6.1f GFLOP/s = %3.0f %% of the FMA peak (%.1f GFLOP/s)\n", p.name.c_str(),
-              seconds[seconds.size() / 2] * 1e6, dot_ns / 1e3, p.flops / dot_ns, 100 * p.flops / dot_ns / peak, peak);
+  std::printf(
+      "%-24s whole %8.1f us  dot %8.1f us  %6.1f GFLOP/s = %3.0f %% of the FMA peak (%.1f "
+      "GFLOP/s)\n",
+      p.name.c_str(), seconds[seconds.size() / 2] * 1e6, dot_ns / 1e3, p.flops / dot_ns,
+      100 * p.flops / dot_ns / peak, peak);
   return {};
 }
 
@@ -101,7 +109,8 @@ Status BenchLoad(const std::string& path) {
       GE_ASSIGN(auto model, LoadModel(path, 1, verify));
       best = std::min(best, Seconds(t));
     }
-    std::printf("load %s %s: %.2f ms\n", path.c_str(), verify ? "with the weights' checksum" : "without", best * 1e3);
+    std::printf("load %s %s: %.2f ms\n", path.c_str(),
+                verify ? "with the weights' checksum" : "without", best * 1e3);
   }
   return {};
 }
@@ -111,9 +120,24 @@ int Main(int argc, char** argv) {
   std::filesystem::create_directories(folder);
   const std::vector<int64_t> same = {1, 1, 1, 1};
   const Problem problems[] = {
-      {"conv3x3_64_at_56", "Conv", {1, 64, 56, 56}, {64, 64, 3, 3}, {{"pads", same}}, 2.0 * 64 * 64 * 9 * 56 * 56},
-      {"conv3x3_256_at_14", "Conv", {1, 256, 14, 14}, {256, 256, 3, 3}, {{"pads", same}}, 2.0 * 256 * 256 * 9 * 14 * 14},
-      {"conv1x1_256_64_at_56", "Conv", {1, 256, 56, 56}, {64, 256, 1, 1}, {}, 2.0 * 64 * 256 * 56 * 56},
+      {"conv3x3_64_at_56",
+       "Conv",
+       {1, 64, 56, 56},
+       {64, 64, 3, 3},
+       {{"pads", same}},
+       2.0 * 64 * 64 * 9 * 56 * 56},
+      {"conv3x3_256_at_14",
+       "Conv",
+       {1, 256, 14, 14},
+       {256, 256, 3, 3},
+       {{"pads", same}},
+       2.0 * 256 * 256 * 9 * 14 * 14},
+      {"conv1x1_256_64_at_56",
+       "Conv",
+       {1, 256, 56, 56},
+       {64, 256, 1, 1},
+       {},
+       2.0 * 64 * 256 * 56 * 56},
       {"gemm_128x768x768", "MatMul", {128, 768}, {768, 768}, {}, 2.0 * 128 * 768 * 768},
       {"gemm_128x768x3072", "MatMul", {128, 768}, {768, 3072}, {}, 2.0 * 128 * 768 * 3072},
   };

@@ -1,4 +1,5 @@
-// Twelve or sixteen independent chains of fused multiply-adds: enough to hide a latency of four cycles on two ports.
+// Twelve or sixteen independent chains of fused multiply-adds: enough to hide a latency of four
+// cycles on two ports.
 
 #include "bench/peak.h"
 
@@ -26,14 +27,19 @@ __attribute__((always_inline)) inline double Loop(long steps) {
 #pragma GCC unroll 32
     for (int i = 0; i < kChains; ++i) x[i] = x[i] * a + b;
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
 #pragma GCC unroll 32
   for (int i = 0; i < kChains; ++i) asm volatile("" : : "v"(x[i]));
   return 2.0 * kChains * (kBytes / 4) * static_cast<double>(steps) / seconds / 1e9;
 }
 
-__attribute__((target("avx512f,fma"), optimize("O3"))) double Peak512(long steps) { return Loop<64, 16>(steps); }
-__attribute__((target("avx2,fma"), optimize("O3"))) double Peak256(long steps) { return Loop<32, 12>(steps); }
+__attribute__((target("avx512f,fma"), optimize("O3"))) double Peak512(long steps) {
+  return Loop<64, 16>(steps);
+}
+__attribute__((target("avx2,fma"), optimize("O3"))) double Peak256(long steps) {
+  return Loop<32, 12>(steps);
+}
 
 }  // namespace
 

@@ -2,20 +2,22 @@
 
 #include "driver/compile.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <unordered_map>
 
 #include "driver/pipeline.h"
 #include "emit/emit.h"
-#include "fmt/format.h"
 #include "fuse/fuse.h"
 #include "import/onnx/import.h"
+#include "ir/text.h"
 #include "lower/lower.h"
-#include "nlohmann/json.hpp"
 #include "om/file.h"
 #include "plan/planner.h"
 #include "plan/validate.h"
@@ -61,8 +63,8 @@ void LowerGraph(const Graph& g, Compilation& c) {
     const bool code = r.engine == Engine::kVector || r.engine == Engine::kCube;
     out.push_back(code ? LowerRegion(g, r, c.soc, c.request.policy) : Lowered{});
     for (const LoweredKernel& k : out.back().kernels)
-      c.Log(fmt::format("region {}: kernel {} [{}] est {:.1f} us", r.name, k.kernel.name, k.schedule,
-                        k.cost_ns / 1000));
+      c.Log(fmt::format("region {}: kernel {} [{}] est {:.1f} us", r.name, k.kernel.name,
+                        k.schedule, k.cost_ns / 1000));
   }
   for (NodeId n : g.order)
     for (const auto& sub : g.node(n).subgraphs) LowerGraph(*sub, c);
@@ -98,13 +100,15 @@ Status Prepare(Compilation& c) {
   GE_TRY(ValidatePlan(c.planned.plan));
   c.report.weight_bytes = c.planned.weight_bytes;
   c.report.arena_bytes = c.planned.plan.arena_bytes;
-  c.ir_text = c.graph->order.size() <= 5000 ? ToString(*c.graph) : std::string();
+  // For people: large constants appear as hashes only.
+  c.ir_text = c.graph->order.size() <= 5000 ? ToString(*c.graph, 1024) : std::string();
   watch.Lap(c.report.plan_s);
   return {};
 }
 
 // Renumbers the plan's kernels: task.kernel = index[task.kernel], one record per distinct kernel.
-void UseDistinctKernels(om::Plan& plan, const std::vector<int>& index, std::vector<om::Kernel> distinct) {
+void UseDistinctKernels(om::Plan& plan, const std::vector<int>& index,
+                        std::vector<om::Kernel> distinct) {
   for (om::Task& t : plan.tasks)
     if (t.kernel >= 0) t.kernel = index[t.kernel];
   plan.kernels = std::move(distinct);
@@ -117,7 +121,8 @@ void UseKernelText(Planned& p) {
   for (const LoweredKernel* k : p.kernels) {
     std::string text = tile::ToString(k->kernel, /*canonical=*/true);
     auto [it, added] = seen.emplace(text, static_cast<int>(distinct.size()));
-    if (added) distinct.push_back({.name = k->kernel.name, .hash = "text", .text = std::move(text)});
+    if (added)
+      distinct.push_back({.name = k->kernel.name, .hash = "text", .text = std::move(text)});
     index.push_back(it->second);
   }
   UseDistinctKernels(p.plan, index, std::move(distinct));

@@ -14,17 +14,17 @@
 namespace ge {
 
 struct CompileRequest {
-  std::string model;                // path of an .onnx file, or of AscendIR text (.ir)
-  std::string output;               // path of the .om file
+  std::string model;   // path of an .onnx file, or of AscendIR text (.ir)
+  std::string output;  // path of the .om file
   std::map<std::string, std::vector<std::string>> input_shapes;
   std::string soc_version;
   Policy policy;
-  std::string cache_dir;            // of compiled kernels; "" = default, "off"
-  std::string compiler;             // C compiler; "" = search
-  std::string command_line;         // recorded in the .om
+  std::string cache_dir;     // of compiled kernels; "" = default, "off"
+  std::string compiler;      // C compiler; "" = search
+  std::string command_line;  // recorded in the .om
   int jobs = 0;
   std::function<void(const std::string& stage, double fraction)> progress;
-  std::function<void(const std::string& line)> log;   // info lines
+  std::function<void(const std::string& line)> log;  // info lines
 };
 
 struct CompileReport {

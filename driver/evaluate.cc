@@ -74,7 +74,9 @@ std::vector<Constant> EvaluateHost(const Graph& g, const Node& n) {
   std::vector<rt::HostOutput> results(n.outputs.size());
   for (size_t i = 0; i < results.size(); ++i) {
     const Constant& c = outputs->constants[i];
-    results[i] = {.dtype = static_cast<uint8_t>(c.dtype), .dims = c.dims, .data = outputs->data[i],
+    results[i] = {.dtype = static_cast<uint8_t>(c.dtype),
+                  .dims = c.dims,
+                  .data = outputs->data[i],
                   .bytes = static_cast<int64_t>(c.bytes.size())};
   }
   const rt::HostAttrs attrs(EncodeHostAttrs(n));
@@ -92,7 +94,8 @@ std::vector<Constant> EvaluateKernels(const Graph& g, const Node& n) {
   region.nodes = {static_cast<NodeId>(&n - g.nodes.data())};
   if (n.op->lower) region.anchor = region.nodes[0];
   for (ValueId v : n.inputs)
-    if (v != kNone && std::find(region.inputs.begin(), region.inputs.end(), v) == region.inputs.end())
+    if (v != kNone &&
+        std::find(region.inputs.begin(), region.inputs.end(), v) == region.inputs.end())
       region.inputs.push_back(v);
   for (ValueId v : n.outputs)
     if (v != kNone) region.outputs.push_back(v);

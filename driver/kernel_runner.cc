@@ -55,7 +55,8 @@ Status RunKernels(const Graph& g, const Lowered& lowered,
   }
   for (size_t i = 0; i < lowered.kernels.size(); ++i) {
     const LoweredKernel& k = lowered.kernels[i];
-    if (!k.kernel.symbols.empty()) return Error(Code::kInternal, "a folded kernel has free symbols");
+    if (!k.kernel.symbols.empty())
+      return Error(Code::kInternal, "a folded kernel has free symbols");
     std::vector<void*> buffers;
     for (const KernelArg& a : k.args) {
       switch (a.kind) {

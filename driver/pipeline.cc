@@ -3,12 +3,13 @@
 
 #include "driver/pipeline.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <fstream>
 
 #include "base/check.h"
 #include "driver/evaluate.h"
-#include "fmt/format.h"
 
 namespace ge {
 namespace {

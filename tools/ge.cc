@@ -1,11 +1,13 @@
 // ge: runs, measures and looks into compiled models. One verb, one file.
 
-#include "CLI/CLI.hpp"
+#include <CLI/CLI.hpp>
+
 #include "tools/verbs.h"
 
 int main(int argc, char** argv) {
-  CLI::App app{"ge: runs, measures and looks into models.\n"
-               "Example: ge run resnet50.om --input cat.png --output out --topk 5\n"};
+  CLI::App app{
+      "ge: runs, measures and looks into models.\n"
+      "Example: ge run resnet50.om --input cat.png --output out --topk 5\n"};
   app.require_subcommand(1);
   int exit_code = 0;
   ge::AddRunVerb(app, exit_code);

@@ -1,15 +1,15 @@
 // ge bench: time, load time and memory of a model.
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
-#include "CLI/CLI.hpp"
-#include "fmt/format.h"
-#include "nlohmann/json.hpp"
 #include "tools/session.h"
 #include "tools/verbs.h"
 
@@ -25,7 +25,9 @@ struct BenchOptions {
 };
 
 using Clock = std::chrono::steady_clock;
-double Ms(Clock::time_point a, Clock::time_point b) { return std::chrono::duration<double, std::milli>(b - a).count(); }
+double Ms(Clock::time_point a, Clock::time_point b) {
+  return std::chrono::duration<double, std::milli>(b - a).count();
+}
 
 double PeakRssMb() {
   rusage usage{};
@@ -77,15 +79,22 @@ Status Bench(BenchOptions& o) {
     PrintProfile(model->plan(), run->profile(), o.per_kernel);
   }
   std::sort(ms.begin(), ms.end());
-  const nlohmann::json result = {
-      {"model", o.model}, {"threads", model->threads()}, {"rounds", ms.size()},
-      {"median_ms", ms[ms.size() / 2]}, {"min_ms", ms.front()},
-      {"p99_ms", ms[std::min(ms.size() - 1, ms.size() * 99 / 100)]}, {"load_ms", Ms(t0, t1)},
-      {"first_run_ms", Ms(t2, t3)}, {"peak_rss_mb", PeakRssMb()},
-      {"arena_mb", run->stats().arena_bytes / 1e6}, {"weights_mb", model->weight_bytes() / 1e6}};
-  std::printf("threads %d  rounds %zu  median %.3f ms  min %.3f ms  p99 %.3f ms  load %.2f ms  first run %.2f ms  peak %.1f MB\n",
-              model->threads(), ms.size(), result["median_ms"].get<double>(), ms.front(),
-              result["p99_ms"].get<double>(), Ms(t0, t1), Ms(t2, t3), PeakRssMb());
+  const nlohmann::json result = {{"model", o.model},
+                                 {"threads", model->threads()},
+                                 {"rounds", ms.size()},
+                                 {"median_ms", ms[ms.size() / 2]},
+                                 {"min_ms", ms.front()},
+                                 {"p99_ms", ms[std::min(ms.size() - 1, ms.size() * 99 / 100)]},
+                                 {"load_ms", Ms(t0, t1)},
+                                 {"first_run_ms", Ms(t2, t3)},
+                                 {"peak_rss_mb", PeakRssMb()},
+                                 {"arena_mb", run->stats().arena_bytes / 1e6},
+                                 {"weights_mb", model->weight_bytes() / 1e6}};
+  std::printf(
+      "threads %d  rounds %zu  median %.3f ms  min %.3f ms  p99 %.3f ms  load %.2f ms  first run "
+      "%.2f ms  peak %.1f MB\n",
+      model->threads(), ms.size(), result["median_ms"].get<double>(), ms.front(),
+      result["p99_ms"].get<double>(), Ms(t0, t1), Ms(t2, t3), PeakRssMb());
   if (!o.json.empty()) {
     std::ofstream file(o.json);
     file << result.dump(2) << "\n";
@@ -105,7 +114,8 @@ void AddBenchVerb(CLI::App& app, int& exit_code) {
   verb->add_option("--rounds", o->rounds, "executions at most")->check(CLI::PositiveNumber);
   verb->add_option("--seconds", o->seconds, "time at most")->check(CLI::PositiveNumber);
   verb->add_option("--input", o->inputs.files, "as for ge run")->expected(1, 1 << 16);
-  verb->add_option("--shape", o->shapes, "NAME:dims of a dynamic input that is random")->expected(1, 1 << 16);
+  verb->add_option("--shape", o->shapes, "NAME:dims of a dynamic input that is random")
+      ->expected(1, 1 << 16);
   verb->add_option("--per-kernel", o->per_kernel, "print the N slowest tasks");
   verb->add_option("--json", o->json, "write the figures to this file");
   verb->callback([o, &exit_code] { exit_code = ExitCode(Bench(*o).In(o->model)); });

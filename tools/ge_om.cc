@@ -1,11 +1,12 @@
 // ge om: looks into an .om file.
 
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
 
-#include "CLI/CLI.hpp"
 #include "base/file_map.h"
-#include "fmt/format.h"
 #include "om/file.h"
 #include "tools/verbs.h"
 
@@ -14,7 +15,8 @@ namespace {
 
 struct OmOptions {
   std::string model;
-  bool plan = false, sections = false, sizes = false, verify = false, ir = false, description = false;
+  bool plan = false, sections = false, sizes = false, verify = false, ir = false,
+       description = false;
 };
 
 const char* SectionName(om::Section s) {
@@ -32,11 +34,14 @@ void PrintSizes(const om::OmView& v) {
   std::map<om::BufferKind, int> count;
   for (const om::Buffer& b : v.plan.buffers) ++count[b.kind];
   std::printf("model %s for %s\n", v.plan.model_name.c_str(), v.plan.chip.c_str());
-  std::printf("tasks %zu, kernels %zu, buffers %zu (arena %d, constants %d, pool %d), symbols %zu\n",
-              v.plan.tasks.size(), v.plan.kernels.size(), v.plan.buffers.size(), count[om::BufferKind::kArena],
-              count[om::BufferKind::kConst], count[om::BufferKind::kPool], v.plan.symbols.size());
+  std::printf(
+      "tasks %zu, kernels %zu, buffers %zu (arena %d, constants %d, pool %d), symbols %zu\n",
+      v.plan.tasks.size(), v.plan.kernels.size(), v.plan.buffers.size(),
+      count[om::BufferKind::kArena], count[om::BufferKind::kConst], count[om::BufferKind::kPool],
+      v.plan.symbols.size());
   std::printf("weights %zu bytes, code %zu bytes, arena %s\n", v.weights.size(), v.code.size(),
-              v.plan.arena_bytes < 0 ? "placed for each shape" : fmt::format("{} bytes", v.plan.arena_bytes).c_str());
+              v.plan.arena_bytes < 0 ? "placed for each shape"
+                                     : fmt::format("{} bytes", v.plan.arena_bytes).c_str());
 }
 
 Status Show(OmOptions o) {
@@ -46,11 +51,13 @@ Status Show(OmOptions o) {
   if (o.sizes) PrintSizes(view);
   if (o.sections)
     for (const auto& s : view.sections)
-      std::printf("section %-12s offset %12lld  bytes %12lld  checksum %016llx\n", SectionName(s.kind),
-                  static_cast<long long>(s.offset), static_cast<long long>(s.bytes), static_cast<unsigned long long>(s.checksum));
+      std::printf("section %-12s offset %12lld  bytes %12lld  checksum %016llx\n",
+                  SectionName(s.kind), static_cast<long long>(s.offset),
+                  static_cast<long long>(s.bytes), static_cast<unsigned long long>(s.checksum));
   if (o.plan) std::printf("%s", om::ToString(view.plan).c_str());
   if (o.ir) std::printf("%.*s", static_cast<int>(view.ir_text.size()), view.ir_text.data());
-  if (o.description) std::printf("%.*s\n", static_cast<int>(view.description.size()), view.description.data());
+  if (o.description)
+    std::printf("%.*s\n", static_cast<int>(view.description.size()), view.description.data());
   if (o.verify) std::printf("all checksums match\n");
   return {};
 }

@@ -1,13 +1,14 @@
 // ge opt: text IR (or a model) in, named passes, text IR out.
 
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 
-#include "CLI/CLI.hpp"
 #include "driver/compile.h"
 #include "driver/pipeline.h"
-#include "fmt/format.h"
 #include "fuse/fuse.h"
 #include "tools/suggest.h"
 #include "tools/verbs.h"
@@ -30,7 +31,8 @@ Status Opt(const OptOptions& o) {
   request.model = o.model;
   GE_ASSIGN(auto graph, ImportModel(request));
   Policy policy;
-  if (o.report) policy.report = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+  if (o.report)
+    policy.report = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   std::vector<std::string> given = CLI::detail::split(o.passes, ',');
   std::vector<std::string_view> names;
   if (o.all) names = PassNames(policy);
@@ -39,12 +41,15 @@ Status Opt(const OptOptions& o) {
     if (!FindPass(name)) {
       std::vector<std::string> known;
       for (const Pass* p : AllPasses()) known.emplace_back(p->name);
-      return Invalid(fmt::format("no pass '{}'; {}; ge opt --list prints all", name, Suggestion(name, known)));
+      return Invalid(
+          fmt::format("no pass '{}'; {}; ge opt --list prints all", name, Suggestion(name, known)));
     }
     names.push_back(name);
   }
   RunPasses(*graph, policy, names, [&](std::string_view name, bool changed) {
-    if (o.report) std::fprintf(stderr, "%s: %s\n", std::string(name).c_str(), changed ? "changed" : "no change");
+    if (o.report)
+      std::fprintf(stderr, "%s: %s\n", std::string(name).c_str(),
+                   changed ? "changed" : "no change");
   });
   if (o.layouts) {
     std::string note;

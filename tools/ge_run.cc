@@ -1,13 +1,14 @@
 // ge run: one execution with inputs from files, outputs to files.
 
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <numeric>
 
-#include "CLI/CLI.hpp"
-#include "fmt/format.h"
 #include "tools/session.h"
 #include "tools/verbs.h"
 
@@ -25,7 +26,8 @@ struct RunOptions {
 // File name of an output: what a file system or a shell may trip over becomes '_'.
 std::string FileName(const std::string& output) {
   std::string name;
-  for (char c : output) name += std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' ? c : '_';
+  for (char c : output)
+    name += std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' ? c : '_';
   return name;
 }
 
@@ -37,10 +39,12 @@ void PrintTopK(const std::string& name, const rt::Tensor& t, int k) {
     std::vector<int64_t> index(static_cast<size_t>(row));
     std::iota(index.begin(), index.end(), 0);
     const int64_t n = std::min<int64_t>(k, row);
-    std::partial_sort(index.begin(), index.begin() + n, index.end(),
-                      [&](int64_t a, int64_t b) { return v[r * row + a] > v[r * row + b] || (v[r * row + a] == v[r * row + b] && a < b); });
+    std::partial_sort(index.begin(), index.begin() + n, index.end(), [&](int64_t a, int64_t b) {
+      return v[r * row + a] > v[r * row + b] || (v[r * row + a] == v[r * row + b] && a < b);
+    });
     std::printf("%s row %lld:", name.c_str(), static_cast<long long>(r));
-    for (int64_t i = 0; i < n; ++i) std::printf(" %lld:%.6g", static_cast<long long>(index[i]), v[r * row + index[i]]);
+    for (int64_t i = 0; i < n; ++i)
+      std::printf(" %lld:%.6g", static_cast<long long>(index[i]), v[r * row + index[i]]);
     std::printf("\n");
   }
 }
@@ -72,7 +76,9 @@ Status RunModel(RunOptions& o) {
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::string& name = model->plan().outputs[i].name;
-    std::printf("%s: %s%s\n", name.c_str(), std::string(Name(static_cast<DType>(outputs[i].dtype))).c_str(), DimsText(outputs[i].dims).c_str());
+    std::printf("%s: %s%s\n", name.c_str(),
+                std::string(Name(static_cast<DType>(outputs[i].dtype))).c_str(),
+                DimsText(outputs[i].dims).c_str());
     if (o.topk > 0) PrintTopK(name, outputs[i], o.topk);
     if (!o.output.empty()) GE_TRY(WriteOutput(o.output, name, outputs[i]));
   }
@@ -91,9 +97,13 @@ void AddRunVerb(CLI::App& app, int& exit_code) {
   auto* verb = app.add_subcommand("run", "run a model once; inputs that are not given are random");
   auto o = std::make_shared<RunOptions>();
   verb->add_option("model", o->model, ".om file")->required();
-  verb->add_option("--input", o->inputs.files, "files in the model's order, or NAME=FILE: .npy, raw .bin, or a picture (.png, .jpg, .bmp)")->expected(1, 1 << 16);
+  verb->add_option("--input", o->inputs.files,
+                   "files in the model's order, or NAME=FILE: .npy, raw .bin, or a picture (.png, "
+                   ".jpg, .bmp)")
+      ->expected(1, 1 << 16);
   verb->add_option("--output", o->output, "folder for the outputs, one .npy file each");
-  verb->add_option("--shape", o->shapes, "NAME:dims of a dynamic input that is raw or random")->expected(1, 1 << 16);
+  verb->add_option("--shape", o->shapes, "NAME:dims of a dynamic input that is raw or random")
+      ->expected(1, 1 << 16);
   verb->add_option("--topk", o->topk, "print the K largest elements of each row of f32 outputs");
   verb->add_option("--threads", o->threads, "workers (0 = CPUs available)");
   verb->add_option("--repeat", o->repeat, "number of executions")->check(CLI::PositiveNumber);

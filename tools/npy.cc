@@ -3,12 +3,12 @@
 
 #include "tools/npy.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cstring>
 #include <fstream>
 #include <iterator>
-
-#include "fmt/format.h"
 
 namespace ge {
 namespace {
@@ -17,11 +17,11 @@ struct Descr {
   const char* text;
   DType dtype;
 };
-constexpr Descr kDescr[] = {
-    {"<f4", DType::kF32}, {"<f8", DType::kF64}, {"<f2", DType::kF16}, {"|i1", DType::kI8},
-    {"<i2", DType::kI16}, {"<i4", DType::kI32}, {"<i8", DType::kI64}, {"|u1", DType::kU8},
-    {"<u2", DType::kU16}, {"<u4", DType::kU32}, {"<u8", DType::kU64}, {"|b1", DType::kBool},
-    {"<c8", DType::kC64}, {"<c16", DType::kC128}};
+constexpr Descr kDescr[] = {{"<f4", DType::kF32}, {"<f8", DType::kF64},  {"<f2", DType::kF16},
+                            {"|i1", DType::kI8},  {"<i2", DType::kI16},  {"<i4", DType::kI32},
+                            {"<i8", DType::kI64}, {"|u1", DType::kU8},   {"<u2", DType::kU16},
+                            {"<u4", DType::kU32}, {"<u8", DType::kU64},  {"|b1", DType::kBool},
+                            {"<c8", DType::kC64}, {"<c16", DType::kC128}};
 
 std::string DescrOf(DType t) {
   for (const Descr& d : kDescr)
@@ -69,20 +69,21 @@ Result<std::vector<std::byte>> ReadFile(const std::string& path) {
 Result<Array> ReadNpy(const std::string& path) {
   GE_ASSIGN(std::vector<std::byte> bytes, ReadFile(path));
   const auto* text = reinterpret_cast<const char*>(bytes.data());
-  if (bytes.size() < 12 || std::memcmp(text, "\x93NUMPY", 6) != 0) return Invalid(path + ": not an .npy file");
+  if (bytes.size() < 12 || std::memcmp(text, "\x93NUMPY", 6) != 0)
+    return Invalid(path + ": not an .npy file");
   const bool wide = text[6] >= 2;
   uint32_t header_bytes = 0;
   std::memcpy(&header_bytes, text + 8, wide ? 4 : 2);
   const size_t begin = wide ? 12 : 10;
-  if (begin + header_bytes > bytes.size()) return Error(Code::kDataLoss, path + ": truncated header");
+  if (begin + header_bytes > bytes.size())
+    return Error(Code::kDataLoss, path + ": truncated header");
   const std::string_view header(text + begin, header_bytes);
   if (Field(header, "fortran_order").substr(0, 5).find("True") != std::string_view::npos)
     return Unsupported(path + ": Fortran order; save it with numpy.ascontiguousarray");
   Array a;
   const std::string_view descr = Field(header, "descr");
   for (const Descr& d : kDescr)
-    if (descr.find(fmt::format("'{}'", d.text)) != std::string_view::npos &&
-        descr.find(d.text) < 4)
+    if (descr.find(fmt::format("'{}'", d.text)) != std::string_view::npos && descr.find(d.text) < 4)
       a.dtype = d.dtype;
   if (a.dtype == DType::kNone)
     return Unsupported(fmt::format("{}: dtype {}", path, descr.substr(0, descr.find(','))));
@@ -110,7 +111,8 @@ Status WriteNpy(const std::string& path, const Array& a) {
   file.write("\x93NUMPY\x01\x00", 8);
   file.write(reinterpret_cast<const char*>(&size), 2);
   file << header;
-  file.write(reinterpret_cast<const char*>(a.bytes.data()), static_cast<std::streamsize>(a.bytes.size()));
+  file.write(reinterpret_cast<const char*>(a.bytes.data()),
+             static_cast<std::streamsize>(a.bytes.size()));
   if (!file) return Error(Code::kUnavailable, path + ": cannot write the file");
   return {};
 }

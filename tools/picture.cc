@@ -31,8 +31,10 @@ void Resize(const unsigned char* in, int w, int h, unsigned char* out, int ow, i
 }  // namespace
 
 bool IsPicture(const std::string& path) {
-  std::string end = path.substr(path.find_last_of('.') == std::string::npos ? path.size() : path.find_last_of('.'));
-  std::transform(end.begin(), end.end(), end.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::string end = path.substr(
+      path.find_last_of('.') == std::string::npos ? path.size() : path.find_last_of('.'));
+  std::transform(end.begin(), end.end(), end.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
   return end == ".png" || end == ".jpg" || end == ".jpeg" || end == ".bmp";
 }
 
@@ -42,10 +44,12 @@ Result<std::vector<float>> ReadPicture(const std::string& path, PictureFormat& f
       stbi_load(path.c_str(), &w, &h, &c, f.channels), &stbi_image_free);
   if (!raw) return Invalid(path + ": " + stbi_failure_reason());
   if (f.height <= 0) f.height = h;
-  if (f.width <= 0) f.width = std::max<int64_t>(1, std::lround(static_cast<double>(w) * f.height / h));
+  if (f.width <= 0)
+    f.width = std::max<int64_t>(1, std::lround(static_cast<double>(w) * f.height / h));
   const int64_t pixels = f.height * f.width;
   std::vector<unsigned char> sized(static_cast<size_t>(pixels * f.channels));
-  Resize(raw.get(), w, h, sized.data(), static_cast<int>(f.width), static_cast<int>(f.height), f.channels);
+  Resize(raw.get(), w, h, sized.data(), static_cast<int>(f.width), static_cast<int>(f.height),
+         f.channels);
   std::vector<float> out(sized.size());
   for (int64_t p = 0; p < pixels; ++p)
     for (int k = 0; k < f.channels; ++k) {

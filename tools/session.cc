@@ -2,13 +2,14 @@
 
 #include "tools/session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <random>
 
 #include "abi/convert.h"
-#include "fmt/format.h"
 #include "tile/interpret.h"
 #include "tools/picture.h"
 
@@ -57,11 +58,13 @@ void FillRandom(Array& a, uint64_t seed) {
   } else {
     // Small non-negative integers are valid indices nearly everywhere; small floats stay finite.
     const int width = std::max(1, BitWidth(a.dtype) / 8);
-    for (size_t i = 0; i < a.bytes.size(); i += width) a.bytes[i] = static_cast<std::byte>(rng() & 1);
+    for (size_t i = 0; i < a.bytes.size(); i += width)
+      a.bytes[i] = static_cast<std::byte>(rng() & 1);
   }
 }
 
-Result<Array> ReadPictureInput(const std::string& path, std::vector<int64_t> dims, const InputOptions& o) {
+Result<Array> ReadPictureInput(const std::string& path, std::vector<int64_t> dims,
+                               const InputOptions& o) {
   if (dims.size() != 4) return Invalid(path + ": a picture needs an input of rank 4");
   PictureFormat f;
   f.mean = o.mean;
@@ -105,7 +108,9 @@ Result<Array> ReadInput(const std::string& path, DType dtype, const std::vector<
 
 }  // namespace
 
-std::string DimsText(const std::vector<int64_t>& dims) { return fmt::format("[{}]", fmt::join(dims, ",")); }
+std::string DimsText(const std::vector<int64_t>& dims) {
+  return fmt::format("[{}]", fmt::join(dims, ","));
+}
 
 Result<std::pair<std::string, std::vector<int64_t>>> ParseShapeOption(const std::string& text) {
   const size_t colon = text.rfind(':');
@@ -125,7 +130,8 @@ Result<std::pair<std::string, std::vector<int64_t>>> ParseShapeOption(const std:
   return std::make_pair(text.substr(0, colon), std::move(dims));
 }
 
-Result<std::shared_ptr<const rt::Model>> LoadModel(const std::string& path, int threads, bool verify_weights) {
+Result<std::shared_ptr<const rt::Model>> LoadModel(const std::string& path, int threads,
+                                                   bool verify_weights) {
   rt::LoadOptions options;
   options.threads = threads;
   options.verify_weights = verify_weights;
@@ -148,7 +154,8 @@ Result<std::vector<Array>> BindInputs(const rt::Model& model, const InputOptions
     if (!named) in_order.push_back(f);
   }
   if (in_order.size() > plan.inputs.size())
-    return Invalid(fmt::format("{} input files given, the model has {} inputs", in_order.size(), plan.inputs.size()));
+    return Invalid(fmt::format("{} input files given, the model has {} inputs", in_order.size(),
+                               plan.inputs.size()));
   std::vector<Array> arrays;
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     const om::IoTensor& io = plan.inputs[i];
@@ -174,7 +181,8 @@ Result<std::vector<Array>> BindInputs(const rt::Model& model, const InputOptions
 std::vector<rt::Tensor> Tensors(std::vector<Array>& arrays) {
   std::vector<rt::Tensor> t;
   for (Array& a : arrays)
-    t.push_back({static_cast<uint8_t>(a.dtype), a.dims, a.bytes.data(), static_cast<int64_t>(a.bytes.size())});
+    t.push_back({static_cast<uint8_t>(a.dtype), a.dims, a.bytes.data(),
+                 static_cast<int64_t>(a.bytes.size())});
   return t;
 }
 

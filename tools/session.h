@@ -13,14 +13,15 @@
 namespace ge {
 
 struct InputOptions {
-  std::vector<std::string> files;                  // in the model's order, or NAME=FILE
+  std::vector<std::string> files;                      // in the model's order, or NAME=FILE
   std::map<std::string, std::vector<int64_t>> shapes;  // --shape, for dynamic inputs
-  float mean = 0, std = 1;                         // of pictures
+  float mean = 0, std = 1;                             // of pictures
   bool bgr = false;
 };
 
 // Loads a model; kernels that are TileIR text are interpreted.
-Result<std::shared_ptr<const rt::Model>> LoadModel(const std::string& path, int threads, bool verify_weights = false);
+Result<std::shared_ptr<const rt::Model>> LoadModel(const std::string& path, int threads,
+                                                   bool verify_weights = false);
 // One array per model input: from the files, else seeded random values.
 Result<std::vector<Array>> BindInputs(const rt::Model& model, const InputOptions& options);
 std::vector<rt::Tensor> Tensors(std::vector<Array>& arrays);

@@ -2,10 +2,10 @@
 
 #include "tools/shape_option.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
-
-#include "fmt/format.h"
 
 namespace ge {
 namespace {
@@ -34,7 +34,8 @@ Result<std::map<std::string, std::vector<std::string>>> ParseInputShape(const st
   for (const std::string& part : Split(text, ';')) {
     if (Trim(part).empty()) continue;
     const size_t colon = part.rfind(':');
-    if (colon == std::string::npos) return Invalid(fmt::format("[{}] in --input_shape has no ':'", part));
+    if (colon == std::string::npos)
+      return Invalid(fmt::format("[{}] in --input_shape has no ':'", part));
     const std::string name = Trim(part.substr(0, colon));
     if (name.empty()) return Invalid(fmt::format("[{}] in --input_shape has no name", part));
     if (shapes.contains(name)) return Invalid(fmt::format("--input_shape names [{}] twice", name));
@@ -47,9 +48,12 @@ Result<std::map<std::string, std::vector<std::string>>> ParseInputShape(const st
         dims.emplace_back();
         continue;
       }
-      const bool digits = !d.empty() && d.size() < 18 && std::all_of(d.begin(), d.end(), [](unsigned char c) { return std::isdigit(c); });
+      const bool digits =
+          !d.empty() && d.size() < 18 &&
+          std::all_of(d.begin(), d.end(), [](unsigned char c) { return std::isdigit(c); });
       if (!digits || std::stoll(d) == 0)
-        return Invalid(fmt::format("dim [{}] of [{}] in --input_shape is neither a positive number nor -1", d, name));
+        return Invalid(fmt::format(
+            "dim [{}] of [{}] in --input_shape is neither a positive number nor -1", d, name));
       dims.push_back(d);
     }
   }

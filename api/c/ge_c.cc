@@ -44,10 +44,18 @@ GE_EXPORT int ge_model_load(const char* path, int threads, ge_model** model) {
 
 GE_EXPORT void ge_model_free(ge_model* model) { delete model; }
 
-GE_EXPORT int ge_model_num_inputs(const ge_model* m) { return static_cast<int>(m->model->plan().inputs.size()); }
-GE_EXPORT int ge_model_num_outputs(const ge_model* m) { return static_cast<int>(m->model->plan().outputs.size()); }
-GE_EXPORT const char* ge_model_input_name(const ge_model* m, int i) { return m->model->plan().inputs[i].name.c_str(); }
-GE_EXPORT const char* ge_model_output_name(const ge_model* m, int i) { return m->model->plan().outputs[i].name.c_str(); }
+GE_EXPORT int ge_model_num_inputs(const ge_model* m) {
+  return static_cast<int>(m->model->plan().inputs.size());
+}
+GE_EXPORT int ge_model_num_outputs(const ge_model* m) {
+  return static_cast<int>(m->model->plan().outputs.size());
+}
+GE_EXPORT const char* ge_model_input_name(const ge_model* m, int i) {
+  return m->model->plan().inputs[i].name.c_str();
+}
+GE_EXPORT const char* ge_model_output_name(const ge_model* m, int i) {
+  return m->model->plan().outputs[i].name.c_str();
+}
 
 GE_EXPORT int ge_run_create(ge_model* model, ge_run** run) {
   auto created = ge::rt::Run::Create(model->model);
@@ -64,7 +72,8 @@ GE_EXPORT int ge_run_execute(ge_run* run, const ge_tensor* inputs, ge_tensor* ou
   for (size_t i = 0; i < run->inputs.size(); ++i) {
     ge::rt::Tensor& t = run->inputs[i];
     const ge_tensor& from = inputs[i];
-    if (from.rank < 0 || from.rank > 8) return Fail(ge::Invalid("rank of an input is outside 0..8"));
+    if (from.rank < 0 || from.rank > 8)
+      return Fail(ge::Invalid("rank of an input is outside 0..8"));
     t.dtype = static_cast<uint8_t>(from.dtype);
     t.dims.assign(from.dims, from.dims + from.rank);
     t.data = from.data;
@@ -74,7 +83,8 @@ GE_EXPORT int ge_run_execute(ge_run* run, const ge_tensor* inputs, ge_tensor* ou
     t.data = nullptr;
     t.bytes = 0;
   }
-  if (ge::Status status = run->run->Execute(run->inputs, run->outputs); !status.ok()) return Fail(status);
+  if (ge::Status status = run->run->Execute(run->inputs, run->outputs); !status.ok())
+    return Fail(status);
   for (size_t i = 0; i < run->outputs.size(); ++i) {
     const ge::rt::Tensor& t = run->outputs[i];
     if (t.dims.size() > 8) return Fail(ge::Unsupported("an output of rank above 8"));

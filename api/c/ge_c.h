@@ -1,8 +1,8 @@
 /* The runtime in C: load an .om file, run it, read the results. For other languages (ctypes, cgo).
  *
- * Functions that can fail return 0 for success; then ge_last_error() is unchanged. Else it gives the
- * message of this thread's last failure. Handles are not thread-safe, but several ge_run of one ge_model
- * may run on several threads at once.
+ * Functions that can fail return 0 for success; then ge_last_error() is unchanged. Else it gives
+ * the message of this thread's last failure. Handles are not thread-safe, but several ge_run of one
+ * ge_model may run on several threads at once.
  */
 #ifndef GE_API_C_GE_C_H_
 #define GE_API_C_GE_C_H_
@@ -35,7 +35,8 @@ const char* ge_model_input_name(const ge_model* model, int index);
 const char* ge_model_output_name(const ge_model* model, int index);
 int ge_run_create(ge_model* model, ge_run** run);
 void ge_run_free(ge_run* run);
-/* inputs: one per model input. outputs: filled; their data belongs to the run until its next execution. */
+/* inputs: one per model input. outputs: filled; their data belongs to the run until its next
+ * execution. */
 int ge_run_execute(ge_run* run, const ge_tensor* inputs, ge_tensor* outputs);
 
 #ifdef __cplusplus

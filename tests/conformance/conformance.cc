@@ -1,13 +1,17 @@
 // Runs ONNX's backend tests: folders of <case>/model.onnx with test_data_set_*/{input,output}_N.pb.
 //
-//   conformance DATA_FOLDER [--folders node,simple,...] [--mode code|interp] [--opt 0|2] [--filter TEXT] [--batch N]
+//   conformance DATA_FOLDER [--folders node,simple,...] [--mode code|interp] [--opt 0|2] [--filter
+//   TEXT] [--batch N]
 //
-// Cases are compiled many at a time and run in a child process, so that a crash or a hang costs one case. Prints the
-// failures, results by operator, a line for each folder, then "N passed, N failed".
+// Cases are compiled many at a time and run in a child process, so that a crash or a hang costs one
+// case. Prints the failures, results by operator, a line for each folder, then "N passed, N
+// failed".
 
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -20,10 +24,8 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "abi/convert.h"
 #include "driver/compile.h"
-#include "fmt/format.h"
 #include "tests/conformance/test_data.h"
 #include "tools/session.h"
 
@@ -33,7 +35,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string data, folders = "node,simple,pytorch-converted,pytorch-operator", mode = "code", filter, work, excluded;
+  std::string data, folders = "node,simple,pytorch-converted,pytorch-operator", mode = "code",
+                    filter, work, excluded;
   int opt = 2, batch = 48, timeout = 120, threads = 2;
   bool quiet = false;
 };
@@ -56,11 +59,14 @@ std::vector<Case> FindCases(const Options& o) {
     for (const auto& entry : fs::directory_iterator(root)) {
       const fs::path model = entry.path() / "model.onnx";
       const std::string name = entry.path().filename().string();
-      if (!fs::exists(model) || (!o.filter.empty() && name.find(o.filter) == std::string::npos)) continue;
+      if (!fs::exists(model) || (!o.filter.empty() && name.find(o.filter) == std::string::npos))
+        continue;
       cases.push_back({folder, name, FirstOperator(model), entry.path()});
     }
   }
-  std::sort(cases.begin(), cases.end(), [](const Case& a, const Case& b) { return std::tie(a.folder, a.name) < std::tie(b.folder, b.name); });
+  std::sort(cases.begin(), cases.end(), [](const Case& a, const Case& b) {
+    return std::tie(a.folder, a.name) < std::tie(b.folder, b.name);
+  });
   return cases;
 }
 
@@ -87,7 +93,8 @@ Status RunCase(const Case& c, const std::string& om, const Options& o) {
 }
 
 // The child's side: compiles the batch, runs each case, writes "index<TAB>1|0<TAB>message" lines.
-void RunBatch(const std::vector<Case>& cases, const std::vector<size_t>& batch, const Options& o, int fd) {
+void RunBatch(const std::vector<Case>& cases, const std::vector<size_t>& batch, const Options& o,
+              int fd) {
   auto say = [&](size_t i, const std::string& state, std::string message) {
     std::replace(message.begin(), message.end(), '\n', ' ');
     const std::string line = fmt::format("{}\t{}\t{}\n", i, state, message.substr(0, 400));
@@ -100,7 +107,8 @@ void RunBatch(const std::vector<Case>& cases, const std::vector<size_t>& batch, 
   for (size_t k = 0; k < batch.size(); ++k) {
     say(batch[k], "start", "");
     alarm(static_cast<unsigned>(o.timeout));
-    Status status = reports[k].ok() ? RunCase(cases[batch[k]], requests[k].output, o) : reports[k].status();
+    Status status =
+        reports[k].ok() ? RunCase(cases[batch[k]], requests[k].output, o) : reports[k].status();
     say(batch[k], status.ok() ? "pass" : "fail", status.message());
     std::error_code ignored;
     fs::remove(requests[k].output, ignored);
@@ -108,7 +116,8 @@ void RunBatch(const std::vector<Case>& cases, const std::vector<size_t>& batch, 
 }
 
 // Runs a batch in a child; on a crash the case in hand fails and the rest goes on in a new child.
-void RunInChild(const std::vector<Case>& cases, std::vector<size_t> batch, const Options& o, std::map<size_t, Outcome>& outcomes) {
+void RunInChild(const std::vector<Case>& cases, std::vector<size_t> batch, const Options& o,
+                std::map<size_t, Outcome>& outcomes) {
   while (!batch.empty()) {
     int fds[2];
     if (pipe(fds) != 0) return;
@@ -122,7 +131,8 @@ void RunInChild(const std::vector<Case>& cases, std::vector<size_t> batch, const
     close(fds[1]);
     std::string text;
     char buffer[4096];
-    for (ssize_t n; (n = read(fds[0], buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(n));
+    for (ssize_t n; (n = read(fds[0], buffer, sizeof buffer)) > 0;)
+      text.append(buffer, static_cast<size_t>(n));
     close(fds[0]);
     int status = 0;
     waitpid(child, &status, 0);
@@ -141,7 +151,8 @@ void RunInChild(const std::vector<Case>& cases, std::vector<size_t> batch, const
     std::vector<size_t> rest;
     for (size_t i : batch)
       if (!outcomes.contains(i)) rest.push_back(i);
-    if (started.empty() && rest.size() > 1) {  // it died while compiling: one at a time finds the case
+    if (started.empty() &&
+        rest.size() > 1) {  // it died while compiling: one at a time finds the case
       for (size_t i : rest) RunInChild(cases, {i}, o, outcomes);
       return;
     }
@@ -172,7 +183,8 @@ int Run(const Options& o) {
     if (!excluded.contains(cases[i].folder + "/" + cases[i].name)) wanted.push_back(i);
   std::map<size_t, Outcome> outcomes;
   for (size_t i = 0; i < wanted.size(); i += o.batch)
-    RunInChild(cases, {wanted.begin() + i, wanted.begin() + std::min(wanted.size(), i + o.batch)}, o, outcomes);
+    RunInChild(cases, {wanted.begin() + i, wanted.begin() + std::min(wanted.size(), i + o.batch)},
+               o, outcomes);
 
   struct Count {
     int passed = 0, failed = 0, excluded = 0, crashed = 0;
@@ -190,11 +202,14 @@ int Run(const Options& o) {
       ++(r.passed ? n->passed : n->failed);
       n->crashed += r.message.starts_with("CRASH") || r.message.starts_with("HANG");
     }
-    if (!r.passed && !o.quiet) std::printf("FAIL %s/%s: %s\n", c.folder.c_str(), c.name.c_str(), r.message.c_str());
+    if (!r.passed && !o.quiet)
+      std::printf("FAIL %s/%s: %s\n", c.folder.c_str(), c.name.c_str(), r.message.c_str());
   }
-  for (const auto& [op, n] : by_op) std::printf("operator %-36s %4d passed %4d failed\n", op.c_str(), n.passed, n.failed);
+  for (const auto& [op, n] : by_op)
+    std::printf("operator %-36s %4d passed %4d failed\n", op.c_str(), n.passed, n.failed);
   for (const auto& [folder, n] : by_folder)
-    std::printf("%-20s %5d passed, %5d failed, %3d excluded, %d crashed or hung\n", folder.c_str(), n.passed, n.failed, n.excluded, n.crashed);
+    std::printf("%-20s %5d passed, %5d failed, %3d excluded, %d crashed or hung\n", folder.c_str(),
+                n.passed, n.failed, n.excluded, n.crashed);
   std::printf("%d passed, %d failed\n", total.passed, total.failed);
   return total.crashed ? 2 : total.failed ? 1 : 0;
 }

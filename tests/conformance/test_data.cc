@@ -2,12 +2,13 @@
 
 #include "tests/conformance/test_data.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstring>
 
 #include "abi/convert.h"
 #include "base/file_map.h"
-#include "fmt/format.h"
 #include "import/onnx/tensor.h"
 #include "import/onnx/wire.h"
 #include "rt/host_kernel.h"
@@ -25,7 +26,8 @@ std::string_view Text(const FileMap& file) {
 
 enum class Proto { kTensor, kSequence, kOptional };
 
-// What the model declares for an input or output: TypeProto has tensor_type 1, sequence_type 4, optional_type 9.
+// What the model declares for an input or output: TypeProto has tensor_type 1, sequence_type 4,
+// optional_type 9.
 Proto ProtoOf(std::string_view value_info) {
   for (WireReader info(value_info); info.Next();) {
     if (info.field() != 2) {
@@ -131,16 +133,20 @@ Status CompareFloats(DType t, int64_t n, const void* got, const void* want) {
     if (bad++ == 0) first = i;
   }
   if (!bad) return {};
-  const double g = t == DType::kF64 ? LoadElement<double>(t, got, first) : LoadElement<float>(t, got, first);
-  const double w = t == DType::kF64 ? LoadElement<double>(t, want, first) : LoadElement<float>(t, want, first);
-  return Invalid(fmt::format("{} of {} elements differ; element {}: got {} want {}", bad, n, first, g, w));
+  const double g =
+      t == DType::kF64 ? LoadElement<double>(t, got, first) : LoadElement<float>(t, got, first);
+  const double w =
+      t == DType::kF64 ? LoadElement<double>(t, want, first) : LoadElement<float>(t, want, first);
+  return Invalid(
+      fmt::format("{} of {} elements differ; element {}: got {} want {}", bad, n, first, g, w));
 }
 
-Status CompareTensor(DType t, const std::vector<int64_t>& dims, const void* got, const std::vector<std::string>& strings,
-                     const rt::Object& want) {
+Status CompareTensor(DType t, const std::vector<int64_t>& dims, const void* got,
+                     const std::vector<std::string>& strings, const rt::Object& want) {
   if (t != static_cast<DType>(want.dtype))
     return Invalid(fmt::format("dtype {} want {}", Name(t), Name(static_cast<DType>(want.dtype))));
-  if (dims != want.dims) return Invalid(fmt::format("dims {} want {}", DimsText(dims), DimsText(want.dims)));
+  if (dims != want.dims)
+    return Invalid(fmt::format("dims {} want {}", DimsText(dims), DimsText(want.dims)));
   if (t == DType::kString) return strings == want.strings ? Status() : Invalid("strings differ");
   int64_t n = 1;
   for (int64_t d : dims) n *= d;
@@ -152,7 +158,9 @@ Status CompareTensor(DType t, const std::vector<int64_t>& dims, const void* got,
   const int rest = static_cast<int>(n * BitWidth(t) % 8);
   bool same = std::memcmp(got, want.bytes.data(), whole) == 0;
   if (rest != 0) {
-    const auto last = [&](const void* p) { return static_cast<const uint8_t*>(p)[whole] & ((1 << rest) - 1); };
+    const auto last = [&](const void* p) {
+      return static_cast<const uint8_t*>(p)[whole] & ((1 << rest) - 1);
+    };
     same = same && last(got) == last(want.bytes.data());
   }
   return same ? Status() : Invalid(fmt::format("{} elements differ", Name(t)));
@@ -161,10 +169,12 @@ Status CompareTensor(DType t, const std::vector<int64_t>& dims, const void* got,
 Status CompareObject(const rt::Object& got, const rt::Object& want) {
   if (got.kind != want.kind) return Invalid("another kind of object");
   if (got.kind == rt::Object::Kind::kTensor)
-    return CompareTensor(static_cast<DType>(got.dtype), got.dims, got.bytes.data(), got.strings, want);
+    return CompareTensor(static_cast<DType>(got.dtype), got.dims, got.bytes.data(), got.strings,
+                         want);
   if (got.items.size() != want.items.size())
     return Invalid(fmt::format("{} items, want {}", got.items.size(), want.items.size()));
-  for (size_t i = 0; i < got.items.size(); ++i) GE_TRY(CompareObject(got.items[i], want.items[i]).In(fmt::format("item {}", i)));
+  for (size_t i = 0; i < got.items.size(); ++i)
+    GE_TRY(CompareObject(got.items[i], want.items[i]).In(fmt::format("item {}", i)));
   return {};
 }
 
@@ -215,8 +225,10 @@ Status RunDataSet(const rt::Model& model, rt::Run& run, const fs::path& folder) 
     const Proto proto = i < signature.outputs.size() ? signature.outputs[i] : Proto::kTensor;
     GE_ASSIGN(const rt::Object want, ReadFileAs(folder / fmt::format("output_{}.pb", i), proto));
     const bool slot = plan.buffers[plan.outputs[i].buffer].kind == om::BufferKind::kSlot;
-    const Status status = slot ? CompareObject(*static_cast<const rt::Object*>(outputs[i].data), want)
-                               : CompareTensor(static_cast<DType>(outputs[i].dtype), outputs[i].dims, outputs[i].data, {}, want);
+    const Status status =
+        slot ? CompareObject(*static_cast<const rt::Object*>(outputs[i].data), want)
+             : CompareTensor(static_cast<DType>(outputs[i].dtype), outputs[i].dims, outputs[i].data,
+                             {}, want);
     GE_TRY(Status(status).In(fmt::format("output {}", plan.outputs[i].name)));
   }
   return {};

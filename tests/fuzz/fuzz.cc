@@ -1,16 +1,18 @@
-// Mutates files and feeds them to the readers: every mutation must be refused with a message or handled, never crash,
-// hang or take unbounded memory.
+// Mutates files and feeds them to the readers: every mutation must be refused with a message or
+// handled, never crash, hang or take unbounded memory.
 //
 //   fuzz onnx FILE --count N --seed S      import and optimise each mutation of a model
 //   fuzz om FILE --count N --seed S        load (and where it loads, run) each mutation of an .om
-//   fuzz plan FILE --count N --seed S      decode and check mutations of the plan itself, past the checksum
-//   fuzz ir FILE --count N --seed S        parse mutations of AscendIR text
+//   fuzz plan FILE --count N --seed S      decode and check mutations of the plan itself, past the
+//   checksum fuzz ir FILE --count N --seed S        parse mutations of AscendIR text
 //
 // A crash names the seed of the mutation: `--first K --count 1` repeats it.
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -18,9 +20,7 @@
 #include <functional>
 #include <random>
 
-#include "CLI/CLI.hpp"
 #include "driver/compile.h"
-#include "fmt/format.h"
 #include "om/file.h"
 #include "tools/session.h"
 
@@ -35,7 +35,8 @@ struct Options {
 
 using Bytes = std::vector<std::byte>;
 
-// One to eight edits: flipped bits, changed bytes, cut ends, repeated or removed pieces, extreme varints.
+// One to eight edits: flipped bits, changed bytes, cut ends, repeated or removed pieces, extreme
+// varints.
 Bytes Mutate(const Bytes& original, uint64_t seed) {
   std::mt19937_64 rng(seed * 0x9e3779b97f4a7c15ull + 1);
   Bytes b = original;
@@ -69,7 +70,9 @@ Bytes Mutate(const Bytes& original, uint64_t seed) {
 }
 
 Status FuzzOnnx(const Bytes& bytes, const std::string& path) {
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
   CompileRequest request;
   request.model = path;
   GE_ASSIGN(auto graph, ImportModel(request));
@@ -78,7 +81,8 @@ Status FuzzOnnx(const Bytes& bytes, const std::string& path) {
 }
 
 Status FuzzIr(const Bytes& bytes, const std::string&) {
-  auto graph = ParseGraph(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  auto graph =
+      ParseGraph(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   return graph.ok() ? Status() : graph.status();
 }
 
@@ -90,7 +94,8 @@ Status FuzzPlan(const Bytes& bytes, const std::string&) {
 Status FuzzOm(const Bytes& bytes, const std::string&) {
   rt::LoadOptions options;
   options.threads = 1;
-  GE_ASSIGN(auto model, rt::Model::LoadFromMemory(bytes.data(), static_cast<int64_t>(bytes.size()), options));
+  GE_ASSIGN(auto model,
+            rt::Model::LoadFromMemory(bytes.data(), static_cast<int64_t>(bytes.size()), options));
   GE_ASSIGN(auto arrays, BindInputs(*model, {}));
   GE_ASSIGN(auto run, rt::Run::Create(model));
   std::vector<rt::Tensor> inputs = Tensors(arrays), outputs(model->plan().outputs.size());
@@ -119,7 +124,8 @@ int Run(const Options& o) {
     const auto* p = reinterpret_cast<const std::byte*>(plan.data());
     bytes.assign(p, p + plan.size());
   }
-  const std::string path = (std::filesystem::temp_directory_path() / fmt::format("ge_fuzz_{}.onnx", getpid())).string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / fmt::format("ge_fuzz_{}.onnx", getpid())).string();
   int refused = 0, silent = 0;
   rusage before{};
   getrusage(RUSAGE_SELF, &before);
@@ -135,8 +141,10 @@ int Run(const Options& o) {
   rusage after{};
   getrusage(RUSAGE_SELF, &after);
   const double grown_mb = static_cast<double>(after.ru_maxrss - before.ru_maxrss) / 1024;
-  std::printf("\rfuzz %s: %d mutations, %d refused with a message, %d accepted, peak memory grew by %.0f MB\n", o.kind.c_str(), o.count,
-              refused - silent, o.count - refused, grown_mb);
+  std::printf(
+      "\rfuzz %s: %d mutations, %d refused with a message, %d accepted, peak memory grew by %.0f "
+      "MB\n",
+      o.kind.c_str(), o.count, refused - silent, o.count - refused, grown_mb);
   return silent > 0 || grown_mb > 2000 ? 1 : 0;
 }
 
@@ -146,7 +154,9 @@ int Run(const Options& o) {
 int main(int argc, char** argv) {
   CLI::App app{"feeds mutated files to the readers"};
   ge::Options o;
-  app.add_option("kind", o.kind, "onnx, om, plan or ir")->required()->check(CLI::IsMember({"onnx", "om", "plan", "ir"}));
+  app.add_option("kind", o.kind, "onnx, om, plan or ir")
+      ->required()
+      ->check(CLI::IsMember({"onnx", "om", "plan", "ir"}));
   app.add_option("file", o.file, "file to mutate")->required();
   app.add_option("--count", o.count, "mutations");
   app.add_option("--first", o.first, "number of the first mutation (its seed)");
