@@ -11,11 +11,11 @@ Expr BytesOf(DType t, Expr elements) {
   return bits >= 8 ? elements * (bits / 8) : CeilDiv(elements * bits, 8);
 }
 
+}  // namespace
+
 bool IsObject(const Value& v) {
   return v.kind != ValueKind::kTensor || v.type.dtype == DType::kString;
 }
-
-}  // namespace
 
 Expr PlanBuilder::StorageBytes(const Value& v) const {
   return BytesOf(v.type.dtype, DenseView(v.type.layout, v.type.dims, v.halo).Elements());
@@ -90,7 +90,12 @@ Result<int> PlanBuilder::Readable(const Graph& g, ValueId v) {
   if (const int b = BuffersOf(g)[v]; b >= 0) return b;
   const Value& value = g.value(v);
   if (const Constant* c = g.ConstantOf(v)) {
-    if (c->dtype == DType::kString) return Unsupported("constant " + value.name + " holds strings");
+    if (c->dtype == DType::kString) {
+      const int slot = Writable(g, v);
+      AddHost(value.name, "ConstantStrings", {}, {slot});
+      plan_.tasks.back().attrs = EncodeStrings(*c);
+      return slot;
+    }
     const int b = WeightBuffer(g, v, nullptr);
     BuffersOf(g)[v] = b;
     return b;

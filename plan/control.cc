@@ -60,7 +60,7 @@ Status PlanBuilder::EmitBranch(const Graph& g, const Node& n, const Graph& branc
   GE_TRY(EmitGraph(branch));
   // Sizes of the results that only this branch knows.
   for (size_t o = 0; o < n.outputs.size(); ++o) {
-    if (n.outputs[o] == kNone) continue;
+    if (n.outputs[o] == kNone || g.value(n.outputs[o]).kind != ValueKind::kTensor) continue;
     const TensorType &outer = g.value(n.outputs[o]).type,
                      &inner = branch.value(branch.outputs[o]).type;
     for (size_t d = 0; d < outer.dims.size() && d < inner.dims.size(); ++d) {

@@ -28,9 +28,27 @@ struct PlanBuilder::Loop {
     bool changes = false;  // its size may differ from round to round
   };
   std::vector<Carried> values;
+  struct Scanned {  // an input that a host task cuts, as no alias can
+    int whole, slice;
+    int64_t axis;
+    bool reverse;
+  };
+  std::vector<Scanned> cuts;
+  std::vector<std::pair<size_t, int>> collected;  // scan outputs that are objects: (output, slot)
 };
 
 namespace {
+
+int64_t At(const std::vector<int64_t>& list, size_t i) { return i < list.size() ? list[i] : 0; }
+
+int64_t AxisOf(const Node& n, const char* attr, size_t i, int rank) {
+  const int64_t axis = At(AttrOr<std::vector<int64_t>>(n, attr, {}), i);
+  return axis < 0 ? axis + rank : axis;
+}
+
+std::string ScanAttrs(int64_t axis, bool reverse) {
+  return "axis=i:" + std::to_string(axis) + "\nreverse=i:" + (reverse ? "1" : "0") + "\n";
+}
 
 bool IsConstTrue(const std::optional<std::vector<Expr>>& elems) {
   return elems && elems->size() == 1 && (*elems)[0].IsConst() && !(*elems)[0].IsConst(0);
@@ -44,6 +62,7 @@ Status PlanBuilder::StartCarried(const Graph& g, const Node& n, Loop& loop) {
   for (size_t k = 0; k < loop.carried; ++k) {
     const TensorType& outer = g.value(n.inputs[loop.first_carried + k]).type;
     const TensorType& inner = body.value(body.inputs[loop.first_carried + k]).type;
+    if (body.value(body.inputs[loop.first_carried + k]).kind != ValueKind::kTensor) continue;
     for (size_t d = 0; d < inner.dims.size() && d < outer.dims.size(); ++d) {
       if (inner.dims[d] == outer.dims[d]) continue;
       loop.values[k].changes = true;
@@ -115,7 +134,8 @@ Status PlanBuilder::FinishLoop(const Graph& g, const Node& n, Loop& loop) {
     if (n.outputs[k] == kNone) continue;
     const Value& out = g.value(n.outputs[k]);
     const Value& in = body.value(body.inputs[loop.first_carried + k]);
-    for (size_t d = 0; d < out.type.dims.size() && d < in.type.dims.size(); ++d) {
+    const bool tensor = out.kind == ValueKind::kTensor;
+    for (size_t d = 0; tensor && d < out.type.dims.size() && d < in.type.dims.size(); ++d) {
       if (out.type.dims[d].IsSymbol() && !IsBound(out.type.dims[d]))
         AddBind(out.type.dims[d], in.type.dims[d]);
     }
@@ -126,6 +146,9 @@ Status PlanBuilder::FinishLoop(const Graph& g, const Node& n, Loop& loop) {
     } else {
       AddCopy(out.name, loop.values[k].buffer, to);
     }
+  }
+  for (const auto& [output, slot] : loop.collected) {
+    AddHost(n.name, "ScanTake", {slot}, {Writable(g, n.outputs[output])});
   }
   return {};
 }
@@ -140,23 +163,49 @@ Status PlanBuilder::EmitScans(const Graph& g, const Node& n, Loop& loop) {
     const ValueId slice = body.outputs[o + loop.first_state];
     const Value& value = body.value(slice);
     GE_ASSIGN(const int from, Readable(body, slice));
+    for (const auto& [output, slot] : loop.collected) {
+      if (output == o) AddHost(value.name, "ScanAppend", {from}, {slot});
+    }
     const int whole = Writable(g, n.outputs[o]);
-    if (IsSlot(whole) || BitWidth(value.type.dtype) < 8)
-      return Unsupported("scan output " + value.name + " of this type");
+    if (IsSlot(whole)) continue;
     const size_t scan = o - loop.carried;
-    const bool backwards = scan < directions.size() && directions[scan] == 1;
-    const Expr at = backwards ? g.value(n.outputs[o]).type.dims[0] - 1 - loop.iter : loop.iter;
+    const bool reverse = At(directions, scan) == 1;
+    const TensorType& type = g.value(n.outputs[o]).type;
+    const int64_t axis = AxisOf(n, "scan_output_axes", scan, type.rank());
+    if (axis != 0 || BitWidth(type.dtype) < 8) {
+      AddHost(value.name, "ScanStore", {from, loop.counter}, {whole});
+      plan_.tasks.back().attrs = ScanAttrs(axis, reverse);
+      continue;
+    }
+    const Expr at = reverse ? type.dims[0] - 1 - loop.iter : loop.iter;
     AddCopy(value.name, from, NewSlice(whole, value, at * StorageBytes(value)));
   }
   return {};
 }
 
+// What the scan outputs need before the first round.
+void PlanBuilder::StartScans(const Graph& g, const Node& n, Loop& loop) {
+  for (size_t o = loop.carried; o < n.outputs.size(); ++o) {
+    if (!NeedsValue(g, n.outputs[o])) continue;
+    const int whole = Writable(g, n.outputs[o]);
+    const TensorType& type = g.value(n.outputs[o]).type;
+    if (IsSlot(whole)) {
+      const int slot = NewLike(g.value(n.outputs[o]), g.value(n.outputs[o]).name + ".parts");
+      AddHost(n.name, "ScanStart", {}, {slot});
+      loop.collected.emplace_back(o, slot);
+      continue;
+    }
+    const bool host = BitWidth(type.dtype) < 8 ||
+                      AxisOf(n, "scan_output_axes", o - loop.carried, type.rank()) != 0;
+    if (host && loop.counter < 0)
+      loop.counter = NewBuffer(n.name + ".iteration", DType::kI64, {}, 8);
+  }
+}
+
 Status PlanBuilder::RunLoop(const Graph& g, const Node& n, Loop& loop) {
   const Graph& body = *loop.body;
   GE_TRY(Capture(g, n, n.inputs.size() - loop.captures, body, body.inputs.size() - loop.captures));
-  for (size_t o = loop.carried; o < n.outputs.size(); ++o) {
-    if (NeedsValue(g, n.outputs[o])) Writable(g, n.outputs[o]);
-  }
+  StartScans(g, n, loop);
   int more = -1;
   if (loop.counted) more = NewBuffer(n.name + ".more", DType::kBool, {}, 1);
   const auto top = static_cast<int32_t>(plan_.tasks.size());
@@ -167,6 +216,10 @@ Status PlanBuilder::RunLoop(const Graph& g, const Node& n, Loop& loop) {
   }
   if (loop.condition >= 0) to_end.push_back(AddJump(loop.condition));
   if (loop.counter >= 0) AddSizes(n.name + ".iteration", {loop.iter}, loop.counter);
+  for (const Loop::Scanned& cut : loop.cuts) {
+    AddHost(n.name, "ScanLoad", {cut.whole, loop.counter}, {cut.slice});
+    plan_.tasks.back().attrs = ScanAttrs(cut.axis, cut.reverse);
+  }
   GE_TRY(EmitGraph(body));
   GE_TRY(EmitScans(g, n, loop));
   if (loop.updates_condition) {
@@ -245,12 +298,8 @@ Status PlanBuilder::EmitScan(const Graph& g, const Node& n) {
   const auto scanned = static_cast<size_t>(AttrOr<int64_t>(n, "num_scan_inputs", 0));
   loop.carried = n.inputs.size() - loop.captures - scanned;
   loop.iter = g.arena().Fresh("iter", {.lo = 0});
-  for (const char* name : {"scan_input_axes", "scan_output_axes"}) {
-    for (int64_t axis : AttrOr<std::vector<int64_t>>(n, name, {})) {
-      if (axis != 0) return Unsupported("Scan along an axis other than the first");
-    }
-  }
-  const Expr length = g.value(n.inputs[loop.carried]).type.dims[0];
+  const TensorType& first = g.value(n.inputs[loop.carried]).type;
+  const Expr length = first.dims[AxisOf(n, "scan_input_axes", 0, first.rank())];
   loop.counted = true;
   AddBind(loop.iter, 0);
   loop.one_more = Lt(loop.iter, length);
@@ -261,10 +310,15 @@ Status PlanBuilder::EmitScan(const Graph& g, const Node& n) {
     if (!NeedsValue(body, slice)) continue;
     const Value& value = body.value(slice);
     GE_ASSIGN(const int whole, Readable(g, n.inputs[loop.carried + i]));
-    if (IsSlot(whole) || BitWidth(value.type.dtype) < 8)
-      return Unsupported("scan input " + value.name + " of this type");
-    const bool backwards = i < directions.size() && directions[i] == 1;
-    const Expr at = backwards ? length - 1 - loop.iter : loop.iter;
+    if (IsSlot(whole)) return Unsupported("scan input " + value.name + " of objects");
+    const bool reverse = At(directions, i) == 1;
+    const int64_t axis = AxisOf(n, "scan_input_axes", i, value.type.rank() + 1);
+    if (axis != 0 || BitWidth(value.type.dtype) < 8) {
+      if (loop.counter < 0) loop.counter = NewBuffer(n.name + ".iteration", DType::kI64, {}, 8);
+      loop.cuts.push_back({whole, Writable(body, slice), axis, reverse});
+      continue;
+    }
+    const Expr at = reverse ? length - 1 - loop.iter : loop.iter;
     BuffersOf(body)[slice] = NewSlice(whole, value, at * StorageBytes(value));
   }
   return RunLoop(g, n, loop);

@@ -43,7 +43,7 @@ bool PlanBuilder::FindBinders(const Graph& g) {
       if (regions_.contains(sub.get())) binds |= FindBinders(*sub);
     }
     for (ValueId v : n.outputs) {
-      if (v == kNone) continue;
+      if (v == kNone || g.value(v).kind != ValueKind::kTensor) continue;
       for (Expr d : g.value(v).type.dims) binds |= see(d);
       if (!g.value(v).elems) continue;
       for (Expr e : *g.value(v).elems) binds |= see(e);

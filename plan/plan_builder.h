@@ -87,6 +87,7 @@ class PlanBuilder {
   Status EmitScan(const Graph& g, const Node& n);
   Status StartCarried(const Graph& g, const Node& n, Loop& loop);
   Status EndIteration(Loop& loop);
+  void StartScans(const Graph& g, const Node& n, Loop& loop);
   Status EmitScans(const Graph& g, const Node& n, Loop& loop);
   Status FinishLoop(const Graph& g, const Node& n, Loop& loop);
   Status RunLoop(const Graph& g, const Node& n, Loop& loop);
@@ -138,7 +139,9 @@ class PlanBuilder {
 std::vector<std::pair<int, int>> InPlaceArgs(const tile::Kernel& kernel);
 // "name=type:value" lines for the runtime's HostAttrs.
 std::string EncodeAttrs(const Node& n);
-bool IsPlain(const Value& v);  // a tensor, dense in row-major order
+std::string EncodeStrings(const Constant& c);  // attributes of the host kernel ConstantStrings
+bool IsPlain(const Value& v);                  // a tensor, dense in row-major order
+bool IsObject(const Value& v);                 // lives in a slot
 // Same bytes in another shape.
 bool IsReshape(const Node& n);
 

@@ -41,6 +41,10 @@ std::string AttrText(const Attr& a) {
 
 }  // namespace
 
+std::string EncodeStrings(const Constant& c) {
+  return "dims=" + AttrText(c.dims) + "\nstrings=" + AttrText(c.strings) + "\n";
+}
+
 bool IsPlain(const Value& v) {
   return v.kind == ValueKind::kTensor && v.type.layout.IsNd() && v.halo.empty();
 }
@@ -233,7 +237,7 @@ Status PlanBuilder::EmitHost(const Graph& g, const Node& n) {
     }
   } else {
     for (ValueId v : n.outputs) {
-      if (v == kNone) continue;
+      if (v == kNone || g.value(v).kind != ValueKind::kTensor) continue;
       for (Expr d : g.value(v).type.dims) see(d);
       if (!g.value(v).elems) continue;
       for (Expr e : *g.value(v).elems) see(e);

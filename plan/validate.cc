@@ -267,8 +267,11 @@ Status Validator::CheckWrites() {
     if (plan_.symbols[s].input >= 0) start.Add(SymbolBit(static_cast<int64_t>(s)));
   }
   sliced_.assign(plan_.buffers.size(), false);
-  for (const Buffer& b : plan_.buffers) {
-    if (b.alias >= 0 && b.alias_offset >= 0) sliced_[b.alias] = true;
+  for (const Task& t : plan_.tasks) {
+    for (int32_t b : t.outs) {
+      const bool part = b >= 0 && (plan_.buffers[b].alias_offset >= 0 || t.host == "ScanStore");
+      if (part) sliced_[Root(b)] = true;
+    }
   }
   std::vector<Bits> in(blocks_.size(), Bits(bits, true));
   in[0] = start;
@@ -367,11 +370,17 @@ Bits Validator::WalkBack(size_t block, Bits live, bool record) {
   return live;
 }
 
+// A buffer that is filled slice by slice has no full write: its life begins with the first slice.
 Status Validator::CheckLives() const {
+  std::vector<int32_t> first_slice(plan_.buffers.size(), -1);
+  for (size_t t = plan_.tasks.size(); t-- > 0;) {
+    ForWrites(plan_.tasks[t], [&](int32_t b) { first_slice[Root(b)] = static_cast<int32_t>(t); });
+  }
   for (size_t b = 0; b < plan_.buffers.size(); ++b) {
     const Buffer& record = plan_.buffers[b];
     if (record.kind != BufferKind::kArena || record.alias >= 0 || live_[b].first < 0) continue;
-    const auto& [first, last] = live_[b];
+    auto [first, last] = live_[b];
+    if (sliced_[b] && first_slice[b] >= 0) first = first_slice[b];
     if (record.first > first || record.last < last) {
       return Fault("buffer " + std::to_string(b) + " (" + record.name + ") is alive at tasks " +
                    std::to_string(first) + " to " + std::to_string(last) +
