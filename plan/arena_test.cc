@@ -1,0 +1,147 @@
+// Arena layouts: never two buffers at one place and time; heights of known hard problems are
+// printed.
+#include "plan/arena.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+namespace ge {
+namespace {
+
+void ExpectSound(const std::vector<ArenaBuffer>& buffers, const ArenaLayout& layout,
+                 int64_t alignment) {
+  ASSERT_EQ(layout.offsets.size(), buffers.size());
+  int64_t top = 0;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    ASSERT_GE(layout.offsets[i], 0);
+    ASSERT_EQ(layout.offsets[i] % alignment, 0);
+    top = std::max(top, layout.offsets[i] + buffers[i].bytes);
+    for (size_t j = 0; j < i; ++j) {
+      const bool together =
+          buffers[i].first <= buffers[j].last && buffers[j].first <= buffers[i].last;
+      const bool apart = layout.offsets[i] + buffers[i].bytes <= layout.offsets[j] ||
+                         layout.offsets[j] + buffers[j].bytes <= layout.offsets[i];
+      const bool empty = buffers[i].bytes == 0 || buffers[j].bytes == 0;
+      ASSERT_TRUE(!together || apart || empty) << i << " and " << j;
+    }
+  }
+  ASSERT_LE(top, layout.height);
+  ASSERT_GE(layout.height, layout.lower_bound);
+}
+
+int64_t LargestSum(const std::vector<ArenaBuffer>& buffers, int64_t alignment) {
+  int64_t most = 0;
+  for (const ArenaBuffer& at : buffers) {
+    int64_t sum = 0;
+    for (const ArenaBuffer& b : buffers) {
+      if (b.first <= at.first && at.first <= b.last)
+        sum += (b.bytes + alignment - 1) / alignment * alignment;
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+TEST(Arena, RandomProblems) {
+  std::mt19937 random(1);
+  for (int problem = 0; problem < 10000; ++problem) {
+    const int count = static_cast<int>(random() % 12), tasks = 1 + static_cast<int>(random() % 20);
+    const int64_t alignment = random() % 2 ? 64 : 1;
+    std::vector<ArenaBuffer> buffers;
+    for (int i = 0; i < count; ++i) {
+      const auto a = static_cast<int32_t>(random() % tasks),
+                 b = static_cast<int32_t>(random() % tasks);
+      buffers.push_back({std::min(a, b), std::max(a, b), static_cast<int64_t>(random() % 1000)});
+    }
+    const ArenaLayout layout = PlanArena(buffers, alignment);
+    ExpectSound(buffers, layout, alignment);
+    ASSERT_EQ(layout.lower_bound, LargestSum(buffers, alignment));
+  }
+}
+
+TEST(Arena, LargerRandomProblems) {
+  std::mt19937 random(2);
+  for (int count : {100, 300, 3000}) {
+    std::vector<ArenaBuffer> buffers;
+    for (int i = 0; i < count; ++i) {
+      const auto first = static_cast<int32_t>(random() % count);
+      buffers.push_back({first, first + static_cast<int32_t>(random() % 20),
+                         static_cast<int64_t>(1 + random() % 100000)});
+    }
+    const ArenaLayout layout = PlanArena(buffers);
+    ExpectSound(buffers, layout, 64);
+    EXPECT_LE(layout.height, layout.lower_bound * 5 / 4);
+  }
+}
+
+TEST(Arena, ChainsReachTheBound) {
+  std::vector<ArenaBuffer> chain;
+  for (int32_t i = 0; i < 1000; ++i) chain.push_back({i, i + 1, 64 * (1 + i % 7)});
+  const ArenaLayout layout = PlanArena(chain);
+  ExpectSound(chain, layout, 64);
+  EXPECT_EQ(layout.height, layout.lower_bound);
+}
+
+TEST(Arena, TimeGrowsLinearly) {
+  const auto seconds = [](int count) {
+    std::vector<ArenaBuffer> chain;
+    for (int32_t i = 0; i < count; ++i) chain.push_back({i, i + 1 + i % 3, 64 * (1 + i % 11)});
+    const auto start = std::chrono::steady_clock::now();
+    const ArenaLayout layout = PlanArena(chain);
+    EXPECT_GE(layout.height, layout.lower_bound);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  for (int count : {5000, 10000, 20000}) {
+    const double s = seconds(count);
+    printf("%d buffers: %.1f ms\n", count, s * 1e3);
+    EXPECT_LT(s, 2.0);
+  }
+}
+
+// id,lower,upper,size with lifetimes [lower, upper).
+std::vector<ArenaBuffer> ReadProblem(const std::filesystem::path& path) {
+  std::vector<ArenaBuffer> buffers;
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  while (std::getline(in, line)) {
+    int64_t v[4] = {};
+    char comma;
+    std::istringstream s(line);
+    s >> v[0] >> comma >> v[1] >> comma >> v[2] >> comma >> v[3];
+    buffers.push_back({static_cast<int32_t>(v[1]), static_cast<int32_t>(v[2] - 1), v[3]});
+  }
+  return buffers;
+}
+
+TEST(Arena, HardProblems) {
+  const char* shared = std::getenv("GE_SHARED");
+  const std::filesystem::path folder =
+      std::filesystem::path(shared ? shared : "../shared") / "data/planner";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const auto& file : files) {
+    if (file.extension() != ".csv") continue;
+    const std::vector<ArenaBuffer> buffers = ReadProblem(file);
+    const ArenaLayout layout = PlanArena(buffers, 1);
+    ExpectSound(buffers, layout, 1);
+    printf("%s: %zu buffers, height %lld, lower bound %lld, %.3f\n", file.filename().c_str(),
+           buffers.size(), static_cast<long long>(layout.height),
+           static_cast<long long>(layout.lower_bound),
+           static_cast<double>(layout.height) / static_cast<double>(layout.lower_bound));
+    EXPECT_LE(layout.height, layout.lower_bound * 4 / 3);
+  }
+}
+
+}  // namespace
+}  // namespace ge
