@@ -69,6 +69,7 @@ void Interpreter::Run(const ge_kernel_call& call, int64_t begin, int64_t end) co
   std::vector<int64_t> slots(static_cast<size_t>(code.num_slots) + 1);
   for (size_t i = 0; i < code.size_slots.size(); ++i) slots[code.size_slots[i]] = call.sizes[i];
   f.slots = slots.data();
+  interpret::Fill(code.values, f);
   std::unique_ptr<std::byte, FreeRows> rows(static_cast<std::byte*>(
       std::aligned_alloc(64, static_cast<size_t>(code.num_rows + 1) * kRowBytes)));
   f.rows = rows.get();
@@ -92,6 +93,7 @@ int64_t Interpreter::Grid(const int64_t* sizes) const {
   for (size_t i = 0; i < code.size_slots.size(); ++i) slots[code.size_slots[i]] = sizes[i];
   Frame f;
   f.slots = slots.data();
+  interpret::Fill(code.values, f);
   return code.grid.Eval(f);
 }
 

@@ -75,7 +75,11 @@ std::unique_ptr<Step> Compiler::CompileLoop(const Stmt& s) {
     step->is_grid = grid;
     step->slot = Slot(s.symbol);
     step->extent = Uniform(s.extent);
+    depth_[s.symbol.node()] = scopes_.size();
+    scopes_.emplace_back();
     step->body = Body(s.body);
+    step->values = std::move(scopes_.back());
+    scopes_.pop_back();
     return step;
   }
   auto step = std::make_unique<LaneLoopStep>();
@@ -232,12 +236,17 @@ std::unique_ptr<Step> Compiler::CompileGemm(const Stmt& s) {
 }
 
 CompiledKernel Compiler::Run() {
-  for (Expr s : k_.symbols) out_.size_slots.push_back(Slot(s));
+  scopes_.emplace_back();
+  for (Expr s : k_.symbols) {
+    out_.size_slots.push_back(Slot(s));
+    depth_[s.node()] = 0;
+  }
   for (const Buffer& b : k_.buffers) {
     if (b.is_arg) out_.arg_elements.push_back(Uniform(b.elements));
   }
   out_.grid = Uniform(k_.Grid());
   out_.steps = Body(k_.body.body);
+  out_.values = std::move(scopes_[0]);
   return std::move(out_);
 }
 

@@ -37,6 +37,7 @@ class Compiler {
   int Slot(Expr symbol);
   bool Varies(Expr e) const;
   bool Linearise(Expr e, int64_t scale, ExprCode& out);
+  bool Precomputed(Expr e, int64_t scale, ExprCode& out);
   void Post(Expr e, ExprCode& out);
   ExprCode Uniform(Expr e);
   bool Affine(Expr e, ExprCode& base, ExprCode& stride);
@@ -76,6 +77,11 @@ class Compiler {
   CompiledKernel out_;
   std::unordered_map<const ExprNode*, int> slots_;
   std::unordered_map<const ExprNode*, int> symbol_rows_;  // index symbols that vary over lanes
+  // Scopes of the sizes (0) and of the open loops: where each symbol is bound, what is computed
+  // there.
+  std::unordered_map<const ExprNode*, size_t> depth_;
+  std::vector<std::vector<SlotValue>> scopes_;
+  std::unordered_map<const ExprNode*, int> precomputed_;
   std::vector<VarPlace> vars_;
   std::unordered_map<ExprId, int> constant_rows_;
   std::unordered_map<ExprId, Place> places_;

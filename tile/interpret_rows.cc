@@ -26,13 +26,19 @@ void Binary(const Instr& i, Frame& f, int first, int count) {
   for (int j = 0; j < count; ++j) d[j] = F{}(a[j], b[j]);
 }
 
+// By masks, which compilers turn into vector code.
 template <class T>
 void SelectOf(const Instr& i, Frame& f, int first, int count) {
+  using U = std::conditional_t<sizeof(T) == 8, uint64_t,
+                               std::conditional_t<sizeof(T) == 4, uint32_t, uint8_t>>;
   const uint8_t* c = f.Row<uint8_t>(i.a) + first;
-  const T* a = f.Row<T>(i.b) + first;
-  const T* b = f.Row<T>(i.c) + first;
-  T* __restrict d = f.Row<T>(i.dst) + first;
-  for (int j = 0; j < count; ++j) d[j] = c[j] ? a[j] : b[j];
+  const U* a = f.Row<U>(i.b) + first;
+  const U* b = f.Row<U>(i.c) + first;
+  U* __restrict d = f.Row<U>(i.dst) + first;
+  for (int j = 0; j < count; ++j) {
+    const U mask = static_cast<U>(U{0} - c[j]);
+    d[j] = static_cast<U>((a[j] & mask) | (b[j] & ~mask));
+  }
 }
 
 template <class From, class To>

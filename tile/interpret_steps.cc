@@ -75,6 +75,7 @@ void LoopStep::Run(Frame& f) const {
   const int64_t end = is_grid ? f.grid_end : extent.Eval(f);
   for (int64_t i = begin; i < end; ++i) {
     f.slots[slot] = i;
+    Fill(values, f);
     RunSteps(body, f);
   }
 }

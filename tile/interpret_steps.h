@@ -20,6 +20,16 @@ inline void RunSteps(const Steps& steps, Frame& f) {
   for (const auto& s : steps) s->Run(f);
 }
 
+// A slot that is filled once its scope is entered.
+struct SlotValue {
+  int slot;
+  ExprCode value;
+};
+
+inline void Fill(const std::vector<SlotValue>& values, Frame& f) {
+  for (const SlotValue& v : values) f.slots[v.slot] = v.value.Eval(f);
+}
+
 struct LetStep : Step {
   Code code;
   int row = -1, slot = -1;  // slot: of a uniform index symbol
@@ -55,6 +65,7 @@ struct LoopStep : Step {  // one iteration after the other
   bool is_grid = false;   // iterate over the chunk instead
   int slot = -1;
   ExprCode extent;
+  std::vector<SlotValue> values;  // of each iteration
   Steps body;
   void Run(Frame& f) const override;
 };
@@ -107,7 +118,8 @@ struct GemmStep : Step {
 struct CompiledKernel {
   Steps steps;
   int num_rows = 0, num_slots = 0;
-  std::vector<int> size_slots;  // per size symbol of the kernel
+  std::vector<int> size_slots;    // per size symbol of the kernel
+  std::vector<SlotValue> values;  // of the sizes alone
   std::vector<ExprCode> arg_elements;
   ExprCode grid;
   struct ConstantRow {

@@ -1,4 +1,6 @@
 // Compiles Exprs and values into rows: see interpret_compiler.h.
+#include <algorithm>
+
 #include "base/check.h"
 #include "tile/interpret_compiler.h"
 
@@ -32,6 +34,30 @@ bool Compiler::Varies(Expr e) const {
   return false;
 }
 
+// An e that is not linear, but made of symbols of loops and sizes alone, has a slot of its own,
+// filled where the innermost of them is bound.
+bool Compiler::Precomputed(Expr e, int64_t scale, ExprCode& out) {
+  auto it = precomputed_.find(e.node());
+  if (it == precomputed_.end()) {
+    if (!e.IsValid()) return false;
+    std::vector<Expr> used;
+    CollectSymbols(e, used);
+    size_t depth = 0;
+    for (Expr symbol : used) {
+      auto bound = depth_.find(symbol.node());
+      if (bound == depth_.end()) return false;
+      depth = std::max(depth, bound->second);
+    }
+    ExprCode code;
+    Post(e, code);
+    const int slot = out_.num_slots++;
+    scopes_[depth].push_back({slot, std::move(code)});
+    it = precomputed_.emplace(e.node(), slot).first;
+  }
+  out.terms.push_back({it->second, scale});
+  return true;
+}
+
 bool Compiler::Linearise(Expr e, int64_t scale, ExprCode& out) {
   if (e.IsConst()) {
     out.constant += scale * e.value();
@@ -47,14 +73,15 @@ bool Compiler::Linearise(Expr e, int64_t scale, ExprCode& out) {
     }
     return true;
   }
-  if (e.kind() != ExprKind::kMul) return false;
+  if (e.kind() != ExprKind::kMul) return Precomputed(e, scale, out);
+  const int64_t outer_scale = scale;
   Expr rest = 1;
   bool has_rest = false;
   for (Expr a : e.node()->args) {
     if (a.IsConst()) {
       scale *= a.value();
     } else if (has_rest) {
-      return false;
+      return Precomputed(e, outer_scale, out);
     } else {
       rest = a;
       has_rest = true;
