@@ -84,6 +84,12 @@ Status JoinBranches(InferContext& c, int o, std::optional<Expr> condition) {
                                ToString(a.type), ToString(b.type)));
   if (a.type.rank() != b.type.rank() && a.kind == ValueKind::kTensor) {
     if (condition) return AssumeBranch(c, o, *condition);
+    // The same elements in memory: the shape with more axes stands for both.
+    if (a.type.Elements() == b.type.Elements()) {
+      const Value& longer = a.type.rank() > b.type.rank() ? a : b;
+      SetOutput(c, o, longer, longer.type.dims);
+      return {};
+    }
     return Unsupported(
         fmt::format("output {} is {} in one branch and {} in the other: ranks differ", o,
                     ToString(a.type), ToString(b.type)));

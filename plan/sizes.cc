@@ -112,7 +112,7 @@ Status PlanBuilder::BindInputDims() {
   for (size_t i = 0; i < root_.inputs.size(); ++i) {
     const Value& v = root_.value(root_.inputs[i]);
     om::IoTensor io{v.name, static_cast<uint8_t>(v.type.dtype), {}, -1};
-    for (size_t d = 0; d < v.type.dims.size() && !IsObject(v); ++d) {
+    for (size_t d = 0; d < v.type.dims.size() && v.kind == ValueKind::kTensor; ++d) {
       Expr dim = v.type.dims[d];
       if (!dim.IsConst() && !dim.IsSymbol()) {
         const Interval range = Bounds(dim);

@@ -40,6 +40,13 @@ bool IsSlot(const om::Plan& plan, const om::IoTensor& io) {
   return plan.buffers[static_cast<size_t>(io.buffer)].kind == om::BufferKind::kSlot;
 }
 
+// Strings carry their dims in the object.
+const std::vector<int64_t>& GivenDims(const om::Plan& plan, const om::IoTensor& io,
+                                      const Tensor& given) {
+  const bool object = IsSlot(plan, io) && given.data != nullptr;
+  return object ? static_cast<const Object*>(given.data)->dims : given.dims;
+}
+
 // After all symbols are bound: dims that are constants, or symbols that another dim binds.
 Status CheckDims(const om::Plan& plan, const om::IoTensor& io, const Tensor& given,
                  std::span<const int64_t> symbols) {
@@ -102,10 +109,11 @@ Status BindInputs(const Model::State& m, std::span<const Tensor> inputs,
   for (size_t s = 0; s < plan.symbols.size(); ++s) {
     const om::Symbol& symbol = plan.symbols[s];
     if (symbol.input < 0) continue;
-    const Tensor& given = inputs[static_cast<size_t>(symbol.input)];
-    if (static_cast<size_t>(symbol.dim) >= given.dims.size())
+    const auto input = static_cast<size_t>(symbol.input);
+    const auto& dims = GivenDims(plan, plan.inputs[input], inputs[input]);
+    if (static_cast<size_t>(symbol.dim) >= dims.size())
       return Invalid("symbol " + symbol.name + ": no dim");
-    const int64_t value = given.dims[static_cast<size_t>(symbol.dim)];
+    const int64_t value = dims[static_cast<size_t>(symbol.dim)];
     if (value < symbol.lo || value > symbol.hi || value % symbol.multiple_of != 0) {
       return CheckSymbolValue(symbol, value,
                               Quoted(plan.inputs[static_cast<size_t>(symbol.input)].name) +
