@@ -279,15 +279,18 @@ TEST(Rules, AreAboutLinear) {
       const char* op = i % 3 == 0 ? "Neg(" : (i % 3 == 1 ? "Identity(" : "Mul(%k, ");
       text += "  %v" + out + ": f32[4] = " + op + in + ") @\"n" + out + "\"\n";
     }
-    auto g = Parsed(text + "}");
     double best = 1e9;
-    const auto t0 = std::chrono::steady_clock::now();
-    for (const char* pass : {"constant_folding", "dead_code", "rules", "cse"})
-      FindPass(pass)->run(*g, {}, {});
-    best = std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count();
+    for (int i = 0; i < 3; ++i) {
+      auto g = Parsed(text + "}");
+      const auto t0 = std::chrono::steady_clock::now();
+      for (const char* pass : {"constant_folding", "dead_code", "rules", "cse"})
+        FindPass(pass)->run(*g, {}, {});
+      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - t0;
+      best = std::min(best, passed.count());
+    }
     return best;
   };
-  const double small = std::max(seconds(2000), 0.002), large = seconds(20000);
+  const double small = std::max(seconds(2000), 0.005), large = seconds(20000);
   EXPECT_LT(large, 40 * small);
   EXPECT_LT(large, 5);
   std::printf("2,000 nodes %.1f ms, 20,000 nodes %.1f ms\n", small * 1e3, large * 1e3);
