@@ -130,7 +130,6 @@ const OpDef& kCast =
               .element = Cast,
               .expand = ExpandCast,
               .fusion = Fusion::kPointwise,
-              .in_place = true,
               .samples = {"(f32[2,3]) {to=7}", "(i32[4]) {to=9}", "(f32[4]) {to=16}",
                           "(f32[4]) {to=17}", "(i64[3]) {to=1}"}});
 
