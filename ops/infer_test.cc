@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "ir/expand.h"
 #include "ir/opdef.h"
+#include "ir/text.h"
 
 namespace ge {
 namespace {
@@ -181,6 +183,51 @@ TEST_F(OpsInfer, Others) {
   EXPECT_EQ(Text(Op("QuantizeLinear", {Input("f32[2,3]"), Input("f32[3]"), Input("i8[3]")})),
             "i8[2,3]");
   EXPECT_EQ(Text(Ops("DynamicQuantizeLinear", {Input("f32[2,3]")}, {}, 3)[0]), "u8[2,3]");
+}
+
+// "f32[2,3], , f32[3]" to its parts; an absent operand is empty.
+std::vector<std::string> Types(const std::string& text) {
+  std::vector<std::string> out;
+  std::string now;
+  int depth = 0;
+  for (char c : text) {
+    depth += (c == '[') - (c == ']');
+    if (c == ',' && depth == 0) {
+      out.push_back(now);
+      now.clear();
+    } else if (c != ' ') {
+      now += c;
+    }
+  }
+  if (!now.empty()) out.push_back(now);
+  return out;
+}
+
+// The samples are what a generic tester runs: each must be a legal use of its operator.
+TEST_F(OpsInfer, SamplesAreLegal) {
+  int count = 0;
+  for (const OpDef* op : AllOps()) {
+    for (const std::string& sample : op->samples) {
+      SCOPED_TRACE(op->name + " " + sample);
+      size_t close = sample.find(')');
+      ASSERT_NE(close, std::string::npos);
+      std::vector<ValueId> inputs;
+      for (const std::string& type : Types(sample.substr(1, close - 1))) {
+        inputs.push_back(type.empty() ? kNone : Input(type));
+      }
+      size_t brace = sample.find('{', close);
+      NodeId n = g_.AddNode(*op, "sample", inputs, std::max(op->min_outputs, 1));
+      if (brace != std::string::npos) {
+        auto attrs = ParseAttrs(sample.substr(brace));
+        ASSERT_TRUE(attrs.ok()) << attrs.status().message();
+        g_.node(n).attrs = *attrs;
+      }
+      Status s = Infer(g_, g_.node(n));
+      EXPECT_TRUE(s.ok()) << s.message();
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 100);
 }
 
 }  // namespace
