@@ -64,7 +64,9 @@ class LayoutChoice {
     if (AsBlockedConv(g_, n, nullptr))
       make = true;
     else if (n.op->name == "Concat" && AttrOr<int64_t>(n, "axis", 0) == 1)
-      make = All(n);
+      make = All(n) && !OnlyReadAsNd(n.outputs[0]);
+    else if (n.op->name == "Repeat")
+      make = IsBlocked(n.inputs[0]) && RepeatsSpace(n);
     else if (n.op->name == "Split" && AttrOr<int64_t>(n, "axis", 0) == 1)
       make = IsBlocked(n.inputs[0]) && PartsFit(n);
     else if (n.op->element && n.op->fusion == Fusion::kPointwise)
@@ -76,6 +78,19 @@ class LayoutChoice {
     if (!make) return;
     for (ValueId v : n.outputs)
       if (Blockable(g_, v)) blocked_[v] = true;
+  }
+
+  static bool RepeatsSpace(const Node& n) {
+    auto repeats = AttrOr<std::vector<int64_t>>(n, "repeats", {});
+    return repeats.size() == 4 && repeats[1] == 1;
+  }
+
+  // Then its producer might as well write ND.
+  bool OnlyReadAsNd(ValueId v) const {
+    return std::all_of(uses_[v].begin(), uses_[v].end(), [&](const Use& use) {
+      const Node& n = g_.node(use.node);
+      return n.op->control || !n.op->host.empty() || IsAlias(n);
+    });
   }
 
   bool FeedsConv(ValueId v) const {

@@ -1,8 +1,8 @@
 // Softmax     Y = exp(X - max) / sum exp(X - max)      along one axis
 // LogSoftmax  Y = X - max - log(sum exp(X - max))
-// One row at a time in a local buffer, so that X (and what is fused into it) is computed once. A
-// row of equal values, even of the lowest float, is uniform; one whose maximum is -inf gives NaN,
-// as the formula does.
+// One row at a time in a local buffer, so that X (and what is fused into it) is computed once; or
+// many rows at a time, one in each lane. A row of equal values, even of the lowest float, is
+// uniform; one whose maximum is -inf gives NaN, as the formula does.
 #include <fmt/format.h>
 
 #include "ir/opdef.h"
@@ -23,6 +23,30 @@ Status InferSoftmax(InferContext& c) {
   return {};
 }
 
+// Each lane has a row of its own: for rows along an outer axis, and for short ones. X is computed
+// three times.
+void LowerInLanes(Lowering& l, bool log, int axis, const Dims& rest) {
+  const Expr n = l.In(0).dims[axis];
+  l.ForEach(rest, true, [&](const Index& r) {
+    auto& b = l.b;
+    auto at = [&](Expr j) {
+      Index i = r;
+      i.insert(i.begin() + axis, j);
+      return i;
+    };
+    auto shifted = [&](Expr j, Val top) { return l.Load(0, at(j)) - top; };
+    const Val top =
+        b.Let(b.Reduce(ReduceOp::kMax, {n}, [&](auto& j) { return l.Load(0, at(j[0])); }));
+    const Val sum = b.Reduce(ReduceOp::kSum, {n},
+                             [&](auto& j) { return b.Unary(Op::kExp, shifted(j[0], top)); });
+    const Val scale = b.Let(log ? b.Unary(Op::kLog, sum) : Like(sum, 1) / sum);
+    b.For("j", n, LoopKind::kSerial, [&](Expr j) {
+      const Val d = shifted(j, top);
+      l.Yield(0, at(j), log ? d - scale : b.Unary(Op::kExp, d) * scale);
+    });
+  });
+}
+
 void LowerSoftmaxKind(Lowering& l, bool log) {
   const Dims& x = l.In(0).dims;
   const int axis = AxisOf(l.Int("axis", -1), l.In(0).rank());
@@ -30,6 +54,10 @@ void LowerSoftmaxKind(Lowering& l, bool log) {
   const DType t = ComputeType(l.In(0).dtype);
   Dims rest = x;
   rest.erase(rest.begin() + axis);
+  const bool last = axis + 1 == l.In(0).rank(), short_rows = n.IsConst() && n.value() <= 32;
+  if (!rest.empty() &&
+      (last ? short_rows && HintValue(Product(rest)) >= 64 : HintValue(rest.back()) >= 16))
+    return LowerInLanes(l, log, axis, rest);
   l.ForEach(rest, false, [&](const Index& r) {
     auto& b = l.b;
     auto at = [&](Expr j) {
@@ -60,12 +88,13 @@ void LowerSoftmaxKind(Lowering& l, bool log) {
 void LowerSoftmax(Lowering& l) { LowerSoftmaxKind(l, false); }
 void LowerLogSoftmax(Lowering& l) { LowerSoftmaxKind(l, true); }
 
-const OpDef& kSoftmax = Register(
-    {.name = "Softmax",
-     .infer = InferSoftmax,
-     .lower = LowerSoftmax,
-     .flops_per_element = 20,
-     .samples = {"(f32[2,3,5])", "(f32[2,3,5]) {axis=1}", "(f32[4]) {axis=0}", "(f16[2,7])"}});
+const OpDef& kSoftmax =
+    Register({.name = "Softmax",
+              .infer = InferSoftmax,
+              .lower = LowerSoftmax,
+              .flops_per_element = 20,
+              .samples = {"(f32[2,3,5])", "(f32[2,3,5]) {axis=1}", "(f32[4]) {axis=0}",
+                          "(f16[2,7])", "(f32[2,3,20]) {axis=1}", "(f32[65,3])"}});
 const OpDef& kLogSoftmax = Register({.name = "LogSoftmax",
                                      .infer = InferSoftmax,
                                      .lower = LowerLogSoftmax,
