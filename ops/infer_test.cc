@@ -18,8 +18,24 @@ class OpsInfer : public testing::Test {
 
   ValueId Input(std::string_view type) {
     auto parsed = ParseTensorType(type, g_.arena());
-    EXPECT_TRUE(parsed.ok()) << type;
+    if (!parsed.ok()) {
+      ADD_FAILURE() << type << ": " << parsed.status().message();
+      return kNone;
+    }
     return g_.AddInput(fmt::format("x{}", g_.values.size()), *parsed);
+  }
+  // "f32[2]", or with elements: "i64[2]=[1,2]".
+  ValueId Operand(const std::string& text) {
+    size_t equals = text.find('=');
+    if (equals == std::string::npos) return Input(text);
+    auto c = ParseAttrs("{v=const " + text.substr(0, equals) + " {" +
+                        text.substr(equals + 2, text.size() - equals - 3) + "}}");
+    if (!c.ok()) {
+      ADD_FAILURE() << text << ": " << c.status().message();
+      return kNone;
+    }
+    auto constant = std::get<std::shared_ptr<const Constant>>(c->begin()->second);
+    return g_.AddConstant(fmt::format("c{}", g_.values.size()), *constant);
   }
   ValueId Ints(const std::vector<int64_t>& v) {
     return g_.AddConstant(fmt::format("c{}", g_.values.size()),
@@ -213,7 +229,7 @@ TEST_F(OpsInfer, SamplesAreLegal) {
       ASSERT_NE(close, std::string::npos);
       std::vector<ValueId> inputs;
       for (const std::string& type : Types(sample.substr(1, close - 1))) {
-        inputs.push_back(type.empty() ? kNone : Input(type));
+        inputs.push_back(type.empty() ? kNone : Operand(type));
       }
       size_t brace = sample.find('{', close);
       NodeId n = g_.AddNode(*op, "sample", inputs, std::max(op->min_outputs, 1));
