@@ -178,14 +178,19 @@ Val Pad(Lowering& l, int, const Index& idx) {
   return l.LoadOr(0, at, ScalarOr(l, 2, ComputeType(l.In(0).dtype), 0));
 }
 
-const OpDef& kPad = Register({.name = "Pad",
-                              .min_inputs = 2,
-                              .max_inputs = 4,
-                              .infer = InferPad,
-                              .element = Pad,
-                              .expand = ExpandSizes<1, 3>,
-                              .fusion = Fusion::kView,
-                              .flops_per_element = 1});
+const OpDef& kPad =
+    Register({.name = "Pad",
+              .min_inputs = 2,
+              .max_inputs = 4,
+              .infer = InferPad,
+              .element = Pad,
+              .expand = ExpandSizes<1, 3>,
+              .fusion = Fusion::kView,
+              .flops_per_element = 1,
+              .samples = {"(f32[2,3], i64[4]=[1,0,-1,2])",
+                          "(f32[4,3], i64[2]=[2,3], , i64[1]=[0]) {mode=\"reflect\"}",
+                          "(f32[4,3], i64[4]=[1,1,0,2]) {mode=\"edge\"}",
+                          "(f32[4,3], i64[4]=[1,-1,0,2]) {mode=\"wrap\"}"}});
 
 // --- CenterCropPad ------------------------------------------------------------------------------
 
@@ -223,7 +228,8 @@ const OpDef& kCenterCropPad = Register({.name = "CenterCropPad",
                                         .infer = InferCenterCropPad,
                                         .element = CenterCropPad,
                                         .expand = ExpandSizes<1>,
-                                        .fusion = Fusion::kView});
+                                        .fusion = Fusion::kView,
+                                        .samples = {"(f32[5,4], i64[2]=[3,7])"}});
 
 }  // namespace
 }  // namespace ge

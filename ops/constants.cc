@@ -96,7 +96,8 @@ const OpDef& kConstantOfShape = Register({.name = "ConstantOfShape",
                                           .element = ConstantOfShape,
                                           .expand = ExpandSizes<0>,
                                           .fusion = Fusion::kPointwise,
-                                          .flops_per_element = 0});
+                                          .flops_per_element = 0,
+                                          .samples = {"(i64[2]=[2,3])"}});
 
 // --- EyeLike ------------------------------------------------------------------------------------
 
@@ -185,13 +186,15 @@ bool ExpandRange(Graph& g, NodeId n) {
   return e.Done({e.Op("ge.RangeOf", {e.In(0), e.In(2), length})});
 }
 
-const OpDef& kRange = Register({.name = "Range",
-                                .min_inputs = 3,
-                                .max_inputs = 3,
-                                .infer = InferRange,
-                                .element = Range,
-                                .expand = ExpandRange,
-                                .fusion = Fusion::kPointwise});
+const OpDef& kRange = Register(
+    {.name = "Range",
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .infer = InferRange,
+     .element = Range,
+     .expand = ExpandRange,
+     .fusion = Fusion::kPointwise,
+     .samples = {"(f32[]=[1], f32[]=[4], f32[]=[0.5])", "(i64[]=[9], i64[]=[2], i64[]=[-3])"}});
 
 // ge.RangeOf(start, delta, length)
 Status InferRangeOf(InferContext& ctx) {
@@ -241,7 +244,8 @@ OpDef Window(const char* name, Val (*element)(Lowering&, int, const Index&)) {
           .element = element,
           .expand = ExpandSizes<0>,
           .fusion = Fusion::kPointwise,
-          .flops_per_element = 40};
+          .flops_per_element = 40,
+          .samples = {"(i64[]=[10])", "(i64[]=[7]) {periodic=0}"}};
 }
 
 const OpDef& kHann = Register(Window("HannWindow", Hann));

@@ -106,7 +106,9 @@ OpDef LossOp(const char* name, int outputs, bool (*expand)(Graph&, NodeId)) {
           .max_inputs = 3,
           .max_outputs = outputs,
           .infer = InferLoss,
-          .expand = expand};
+          .expand = expand,
+          .samples = {"(f32[2,3], i64[2]=[0,2], f32[3])",
+                      "(f32[2,3,2], i64[2,2]=[0,2,1,1]) {reduction=\"none\"}"}};
 }
 
 const OpDef& kNll = Register(LossOp("NegativeLogLikelihoodLoss", 1, ExpandNll));

@@ -57,7 +57,8 @@ const OpDef& kOneHot = Register({.name = "OneHot",
                                  .infer = InferOneHot,
                                  .element = OneHot,
                                  .expand = ExpandOneHot,
-                                 .fusion = Fusion::kGather});
+                                 .fusion = Fusion::kGather,
+                                 .samples = {"(i64[3]=[0,-1,7], i64[]=[4], f32[2])"}});
 
 // --- AffineGrid ---------------------------------------------------------------------------------
 
@@ -97,7 +98,8 @@ const OpDef& kAffineGrid = Register({.name = "AffineGrid",
                                      .infer = InferAffineGrid,
                                      .element = AffineGrid,
                                      .expand = ExpandSizes<1>,
-                                     .fusion = Fusion::kGather});
+                                     .fusion = Fusion::kGather,
+                                     .samples = {"(f32[1,2,3], i64[4]=[1,1,2,3])"}});
 
 // --- Det ----------------------------------------------------------------------------------------
 
@@ -231,7 +233,8 @@ const OpDef& kCol2Im = Register({.name = "Col2Im",
                                  .infer = InferCol2Im,
                                  .element = Col2Im,
                                  .expand = ExpandSizes<1, 2>,
-                                 .fusion = Fusion::kGather});
+                                 .fusion = Fusion::kGather,
+                                 .samples = {"(f32[1,5,5], i64[2]=[5,5], i64[2]=[1,5])"}});
 
 }  // namespace
 }  // namespace ge

@@ -98,15 +98,17 @@ Status InferReshape(InferContext& ctx) {
   return {};
 }
 
-const OpDef& kReshape = Register({.name = "Reshape",
-                                  .min_inputs = 2,
-                                  .max_inputs = 2,
-                                  .infer = InferReshape,
-                                  .element = Element,
-                                  .expand = ExpandSizes<1>,
-                                  .fusion = Fusion::kView,
-                                  .in_place = true,
-                                  .flops_per_element = 0});
+const OpDef& kReshape =
+    Register({.name = "Reshape",
+              .min_inputs = 2,
+              .max_inputs = 2,
+              .infer = InferReshape,
+              .element = Element,
+              .expand = ExpandSizes<1>,
+              .fusion = Fusion::kView,
+              .in_place = true,
+              .flops_per_element = 0,
+              .samples = {"(f32[2,3,4], i64[3]=[0,-1,2])", "(f32[6], i64[2]=[2,3])"}});
 
 // --- Flatten ------------------------------------------------------------------------------------
 

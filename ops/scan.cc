@@ -172,7 +172,8 @@ OpDef Cumulative(const char* name, void (*lower)(Lowering&)) {
           .max_inputs = 2,
           .infer = InferCumulative,
           .lower = lower,
-          .expand = ExpandSizes<1>};
+          .expand = ExpandSizes<1>,
+          .samples = {"(f32[3,4], i64[]=[1])", "(f32[3,4], i64[]=[0]) {exclusive=1, reverse=1}"}};
 }
 
 const OpDef& kCumSum = Register(Cumulative("CumSum", LowerCumulative<true>));

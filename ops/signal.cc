@@ -195,7 +195,8 @@ const OpDef& kStft = Register({.name = "STFT",
                                .max_inputs = 4,
                                .infer = InferStft,
                                .lower = LowerStft,
-                               .expand = ExpandSizes<1, 3>});
+                               .expand = ExpandSizes<1, 3>,
+                               .samples = {"(f32[1,20,1], i64[]=[4], f32[8])"}});
 
 // --- MelWeightMatrix ----------------------------------------------------------------------------
 // Inputs: num_mel_bins, dft_length, sample_rate, lower and upper edge in hertz. With bin(i) the
@@ -235,14 +236,16 @@ Val Mel(Lowering& l, int, const Index& idx) {
   return l.b.Convert(y, l.Out(0).dtype);
 }
 
-const OpDef& kMel = Register({.name = "MelWeightMatrix",
-                              .min_inputs = 5,
-                              .max_inputs = 5,
-                              .infer = InferMel,
-                              .element = Mel,
-                              .expand = ExpandSizes<0, 1>,
-                              .fusion = Fusion::kGather,
-                              .flops_per_element = 100});
+const OpDef& kMel =
+    Register({.name = "MelWeightMatrix",
+              .min_inputs = 5,
+              .max_inputs = 5,
+              .infer = InferMel,
+              .element = Mel,
+              .expand = ExpandSizes<0, 1>,
+              .fusion = Fusion::kGather,
+              .flops_per_element = 100,
+              .samples = {"(i64[]=[4], i64[]=[16], i64[]=[8000], f32[]=[0], f32[]=[4000])"}});
 
 }  // namespace
 }  // namespace ge

@@ -145,14 +145,16 @@ Val Slice(Lowering& l, int, const Index& idx) {
   return l.Load(0, at);
 }
 
-const OpDef& kSlice = Register({.name = "Slice",
-                                .min_inputs = 3,
-                                .max_inputs = 5,
-                                .infer = InferSlice,
-                                .element = Slice,
-                                .expand = ExpandSizes<1, 2, 3, 4>,
-                                .fusion = Fusion::kView,
-                                .flops_per_element = 0});
+const OpDef& kSlice = Register(
+    {.name = "Slice",
+     .min_inputs = 3,
+     .max_inputs = 5,
+     .infer = InferSlice,
+     .element = Slice,
+     .expand = ExpandSizes<1, 2, 3, 4>,
+     .fusion = Fusion::kView,
+     .flops_per_element = 0,
+     .samples = {"(f32[5,6], i64[2]=[1,-1], i64[2]=[4,-6], i64[2]=[0,1], i64[2]=[1,-2])"}});
 
 // --- Split --------------------------------------------------------------------------------------
 
@@ -217,7 +219,8 @@ const OpDef& kSplit = Register({.name = "Split",
                                 .element = Split,
                                 .expand = ExpandSizes<1>,
                                 .fusion = Fusion::kView,
-                                .flops_per_element = 0});
+                                .flops_per_element = 0,
+                                .samples = {"(f32[2,6]) {axis=1, num_outputs=1}"}});
 
 }  // namespace
 }  // namespace ge

@@ -143,8 +143,10 @@ OpDef Sized(OpDef def) {
   return def;
 }
 
-const OpDef& kExpand = Register(Sized(ViewOp("Expand", 2, InferExpand, Expand, {})));
-const OpDef& kTile = Register(Sized(ViewOp("Tile", 2, InferTile, Tile, {})));
+const OpDef& kExpand =
+    Register(Sized(ViewOp("Expand", 2, InferExpand, Expand, {"(f32[3,1], i64[3]=[2,1,4])"})));
+const OpDef& kTile =
+    Register(Sized(ViewOp("Tile", 2, InferTile, Tile, {"(f32[2,3], i64[2]=[2,1])"})));
 
 // --- Trilu --------------------------------------------------------------------------------------
 
@@ -248,7 +250,8 @@ const OpDef& kReverseSequence = Register({.name = "ReverseSequence",
                                           .max_inputs = 2,
                                           .infer = InferReverseSequence,
                                           .element = ReverseSequence,
-                                          .fusion = Fusion::kGather});
+                                          .fusion = Fusion::kGather,
+                                          .samples = {"(f32[4,3], i64[3]=[1,4,2])"}});
 
 }  // namespace
 }  // namespace ge
