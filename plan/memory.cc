@@ -94,11 +94,15 @@ void PlanBuilder::JoinInPlace() {
       if (mergeable(task.args[0], task.outs[0], at)) merge(task.args[0], task.outs[0]);
     }
     if (task.kind != om::TaskKind::kLaunch) continue;
-    for (const auto& [from, to] : InPlaceArgs(out_.kernels[task.kernel]->kernel)) {
+    const auto pairs = InPlaceArgs(out_.kernels[task.kernel]->kernel);
+    for (const auto& [from, to] : pairs) {
       const int root = RootOf(task.args[from]);
       const auto uses = std::count_if(task.args.begin(), task.args.end(),
                                       [&](int32_t b) { return RootOf(b) == root; });
-      if (uses != 1 || !mergeable(task.args[from], task.args[to], at)) continue;
+      const auto fitting = std::count_if(pairs.begin(), pairs.end(), [&](const auto& pair) {
+        return RootOf(task.args[pair.first]) == root;
+      });
+      if (uses != fitting || !mergeable(task.args[from], task.args[to], at)) continue;
       merge(task.args[from], task.args[to]);
       break;
     }
@@ -130,10 +134,9 @@ Status PlanBuilder::PlaceArena() {
   for (size_t b = 0; b < plan_.buffers.size(); ++b) {
     om::Buffer& record = plan_.buffers[b];
     if (RootOf(static_cast<int>(b)) != static_cast<int>(b)) continue;
-    record.first = std::max(life_[b].first, 0);
-    record.last = std::max(life_[b].last, 0);
-    if (record.kind != om::BufferKind::kArena) continue;
-    if (plan_.tasks.empty()) record.kind = om::BufferKind::kPool;
+    record.first = life_[b].first;
+    record.last = life_[b].last;
+    if (record.kind != om::BufferKind::kArena || record.first < 0) continue;  // unused: no memory
     is_static &= bytes_[b].IsConst();
     if (!bytes_[b].IsConst()) continue;
     if (bytes_[b].value() < 0) return Invalid("buffer " + record.name + " has a negative size");
