@@ -51,6 +51,10 @@ std::vector<std::string_view> PassNames(const Policy& policy) {
 
 void RunPasses(Graph& g, const Policy& policy, const std::vector<std::string_view>& names,
                const std::function<void(std::string_view, bool)>& after) {
+  if (const Status order = CheckOrder(names); !order.ok()) {
+    // A list that a user gave or thinned out may lack a pass on purpose; say so and go on.
+    if (policy.report) policy.report("passes: " + order.message());
+  }
   const PassServices services{.evaluate = EvaluateConstant};
   int number = 0;
   for (std::string_view name : names) {

@@ -16,7 +16,8 @@ def violations(root):
     for folder, floor in FLOOR.items():
         for where, _, files in os.walk(os.path.join(root, folder)):
             for name in files:
-                if not name.endswith((".h", ".cc", ".c")):
+                # The public C headers of api/acl include each other by their installed names.
+                if not name.endswith((".h", ".cc", ".c")) or "/api/acl/include" in where:
                     continue
                 path = os.path.join(where, name)
                 with open(path, encoding="utf-8") as f:

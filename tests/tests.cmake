@@ -1,7 +1,41 @@
-# Tests that cross folders. Those that need the whole compiler under a sanitizer are labelled release_only where
-# they would only repeat what the release build shows.
+# Tests that cross folders. `release_only`: what the sanitizer build would only repeat, slowly.
 foreach(program conformance fuzz)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${program}/*.cc)
   add_executable(${program} ${sources} $<TARGET_OBJECTS:ge_tools> ${GE_ALL_OBJECTS})
   target_link_libraries(${program} PRIVATE fmt::fmt Threads::Threads)
 endforeach()
+
+add_test(NAME floors COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/floors.py)
+
+# Small models, made once; the fuzzers and the command-line tests use them.
+set(models ${CMAKE_BINARY_DIR}/test-models)
+add_test(NAME make_models COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/make_models.py ${models})
+set_tests_properties(make_models PROPERTIES FIXTURES_SETUP models)
+add_test(NAME compile_models COMMAND sh -c
+  "for m in chain conv branch loop; do $<TARGET_FILE:atc> --model=${models}/$m.onnx --framework=5 --output=${models}/$m || exit 1; done")
+set_tests_properties(compile_models PROPERTIES FIXTURES_SETUP compiled FIXTURES_REQUIRED models)
+foreach(m chain conv branch loop)
+  add_test(NAME fuzz_onnx_${m} COMMAND fuzz onnx ${models}/${m}.onnx --count 500)
+  set_tests_properties(fuzz_onnx_${m} PROPERTIES FIXTURES_REQUIRED models)
+  foreach(kind om plan)
+    add_test(NAME fuzz_${kind}_${m} COMMAND fuzz ${kind} ${models}/${m}.om --count 500)
+    set_tests_properties(fuzz_${kind}_${m} PROPERTIES FIXTURES_REQUIRED compiled)
+  endforeach()
+endforeach()
+
+add_test(NAME command_lines COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/command_lines.py ${CMAKE_BINARY_DIR} ${models})
+set_tests_properties(command_lines PROPERTIES FIXTURES_REQUIRED models)
+add_test(NAME hostile COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/hostile.py ${CMAKE_BINARY_DIR})
+
+foreach(how "code;2" "code;0" "interp;2")
+  list(GET how 0 mode)
+  list(GET how 1 level)
+  add_test(NAME conformance_${mode}_O${level}
+    COMMAND ${CMAKE_SOURCE_DIR}/tests/conformance/run --mode ${mode} --opt ${level} --quiet --work ${CMAKE_BINARY_DIR}/conformance-${mode}-${level})
+  set_tests_properties(conformance_${mode}_O${level} PROPERTIES LABELS release_only TIMEOUT 1800
+    ENVIRONMENT GE_BUILD=${CMAKE_BINARY_DIR})
+endforeach()
+set_tests_properties(conformance_interp_O2 PROPERTIES ENVIRONMENT GE_BUILD=${CMAKE_BINARY_DIR})
+
+add_test(NAME models COMMAND ${CMAKE_SOURCE_DIR}/bench/models --no-time --build ${CMAKE_BINARY_DIR})
+set_tests_properties(models PROPERTIES LABELS release_only TIMEOUT 2400 RUN_SERIAL ON)

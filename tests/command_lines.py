@@ -1,0 +1,171 @@
+"""Command lines of atc and ge: what they accept, refuse and print.
+
+  python3 tests/command_lines.py BUILD_FOLDER MODELS_FOLDER
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD, MODELS = sys.argv[1:3]
+SUCCESS = "ATC run success, welcome to the next use."
+FAILURE = "ATC run failed, Please check the detail log, Try 'atc --help' for more information"
+
+
+def run(tool, *args):
+    done = subprocess.run([os.path.join(BUILD, "bin", tool), *args], capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Atc(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.out = os.path.join(self.folder.name, "m")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def atc(self, *args, model="conv.onnx"):
+        return run("atc", "--model=" + os.path.join(MODELS, model), "--framework=5", "--output=" + self.out, *args)
+
+    def refused(self, result, code, *texts):
+        status, out, err = result
+        self.assertNotEqual(status, 0)
+        self.assertEqual(out.splitlines()[-1], FAILURE)
+        self.assertIn(code, err)
+        for text in texts:
+            self.assertIn(text, err)
+        self.assertFalse(os.path.exists(self.out + ".om"))
+
+    def test_success(self):
+        status, out, _ = self.atc()
+        self.assertEqual(status, 0)
+        self.assertEqual(out.splitlines()[0], "ATC start working now, please wait for a moment.")
+        self.assertEqual(out.splitlines()[-1], SUCCESS)
+        self.assertTrue(os.path.exists(self.out + ".om"))
+
+    def test_help(self):
+        status, out, _ = run("atc", "--help")
+        self.assertEqual(status, 0)
+        for option in ("--model", "--framework", "--output", "--input_shape", "--input_format", "--soc_version", "--log"):
+            self.assertIn(option, out)
+
+    def test_unknown_option_has_a_hint(self):
+        self.refused(self.atc("--input_shap=x:1"), "E10060", "--input_shap", "did you mean --input_shape?")
+
+    def test_missing_model(self):
+        self.refused(run("atc", "--framework=5", "--output=" + self.out), "E10004", "--model")
+
+    def test_model_that_is_not_there(self):
+        self.refused(self.atc(model="absent.onnx"), "E10410", "absent.onnx")
+
+    def test_framework(self):
+        self.refused(run("atc", "--model=a", "--framework=7", "--output=" + self.out), "E10001", "[7]")
+
+    def test_log_level(self):
+        self.refused(self.atc("--log=loud"), "E10010", "loud")
+
+    def test_chip(self):
+        self.refused(self.atc("--soc_version=pdp11"), "", "pdp11")
+
+    def test_ascend_compiles_for_the_host(self):
+        status, out, _ = self.atc("--soc_version=Ascend310P3")
+        self.assertEqual(status, 0)
+        self.assertIn("note:", out)
+
+    def test_input_shape(self):
+        status, _, err = self.atc("--input_shape=x:2,3,16,16")
+        self.assertEqual(status, 0, err)
+        status, out, _ = run("ge", "run", self.out + ".om")
+        self.assertEqual(out.strip(), "y: f32[2,10]")
+
+    def test_input_shape_with_a_wrong_name(self):
+        self.refused(self.atc("--input_shape=z:2,3,16,16"), "", "'z'", "x")
+
+    def test_input_shape_with_a_wrong_rank(self):
+        self.refused(self.atc("--input_shape=x:2,3,16"), "", "x")
+
+    def test_input_shape_twice_and_bad_dims(self):
+        self.refused(self.atc("--input_shape=x:1,3,16,16;x:1,3,16,16"), "E10002", "twice")
+        for dim in ("0", "-2", "a", ""):
+            self.refused(self.atc("--input_shape=x:%s,3,16,16" % dim), "E10002", "[%s]" % dim)
+
+    def test_info_log(self):
+        _, out, _ = self.atc("--log=info")
+        self.assertIn("region", out)
+        self.assertIn("kernels", out)
+
+
+class Ge(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.om = os.path.join(cls.folder.name, "conv.om")
+        status, _, err = run("atc", "--model=" + os.path.join(MODELS, "conv.onnx"), "--framework=5", "--output=" + cls.om)
+        assert status == 0, err
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_run_writes_outputs(self):
+        folder = os.path.join(self.folder.name, "out")
+        status, out, _ = run("ge", "run", self.om, "--shape", "x:3,3,16,16", "--output", folder, "--topk", "2")
+        self.assertEqual(status, 0)
+        self.assertIn("y: f32[3,10]", out)
+        self.assertIn("y row 2:", out)
+        self.assertEqual(os.listdir(folder), ["y.npy"])
+
+    def test_raw_input_of_a_wrong_size(self):
+        path = os.path.join(self.folder.name, "x.bin")
+        with open(path, "wb") as f:
+            f.write(b"1234")
+        status, _, err = run("ge", "run", self.om, "--input", path, "--shape", "x:1,3,16,16")
+        self.assertNotEqual(status, 0)
+        self.assertIn("4 bytes given, 3072 needed", err)
+
+    def test_bench(self):
+        path = os.path.join(self.folder.name, "bench.json")
+        status, out, _ = run("ge", "bench", self.om, "--seconds", "0.2", "--json", path, "--threads", "2")
+        self.assertEqual(status, 0)
+        self.assertIn("median", out)
+        with open(path) as f:
+            figures = json.load(f)
+        self.assertGreater(figures["median_ms"], 0)
+        self.assertEqual(figures["threads"], 2)
+
+    def test_opt_round_trip(self):
+        first = os.path.join(self.folder.name, "a.ir")
+        second = os.path.join(self.folder.name, "b.ir")
+        self.assertEqual(run("ge", "opt", os.path.join(MODELS, "conv.onnx"), "-o", first)[0], 0)
+        self.assertEqual(run("ge", "opt", first, "-o", second)[0], 0)
+        with open(first) as a, open(second) as b:
+            self.assertEqual(a.read(), b.read())
+
+    def test_opt_refuses_unknown_passes(self):
+        status, _, err = run("ge", "opt", os.path.join(MODELS, "conv.onnx"), "--passes", "csee")
+        self.assertNotEqual(status, 0)
+        self.assertIn("did you mean cse?", err)
+
+    def test_om(self):
+        status, out, _ = run("ge", "om", self.om, "--verify")
+        self.assertEqual(status, 0)
+        self.assertIn("all checksums match", out)
+        self.assertIn("task 0", run("ge", "om", self.om, "--plan")[1])
+
+    def test_damaged_file_is_refused(self):
+        with open(self.om, "rb") as f:
+            data = bytearray(f.read())
+        data[100] ^= 255
+        path = os.path.join(self.folder.name, "damaged.om")
+        with open(path, "wb") as f:
+            f.write(data)
+        status, _, err = run("ge", "run", path)
+        self.assertEqual(status, 1)
+        self.assertIn("damaged.om", err)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

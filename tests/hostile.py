@@ -1,0 +1,128 @@
+"""Model files that must be refused: one message, no crash, bounded time and memory.
+
+  python3 tests/hostile.py BUILD_FOLDER
+"""
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from make_models import F32, field, graph, model, node, tensor, value_info, varint  # noqa: E402
+
+BUILD = sys.argv[1]
+SANITIZED = "asan" in BUILD or "tsan" in BUILD
+X, Y = value_info("x", F32, [2]), value_info("y", F32, [2])
+
+
+def limit_memory():
+    if not SANITIZED:  # sanitizers reserve terabytes of addresses
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+
+
+def external(location, offset=None, length=None):
+    """An initialiser f32[2] whose data lies in a file."""
+    entries = [("location", location)] + [(k, str(v)) for k, v in (("offset", offset), ("length", length)) if v is not None]
+    return field(1, 2) + field(2, F32) + field(8, "w") + b"".join(field(13, field(1, k) + field(2, v)) for k, v in entries) + field(14, 1)
+
+
+class Hostile(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def compile(self, data, name="m.onnx"):
+        path = os.path.join(self.folder.name, name)
+        with open(path, "wb") as f:
+            f.write(data)
+        if os.path.exists(path + ".om"):
+            os.remove(path + ".om")
+        done = subprocess.run([os.path.join(BUILD, "bin", "atc"), "--model=" + path, "--framework=5", "--output=" + path],
+                              capture_output=True, text=True, timeout=120, preexec_fn=limit_memory)
+        self.assertFalse(os.path.exists(path + ".om") and done.returncode)
+        return done
+
+    def refused(self, data, *texts):
+        done = self.compile(data)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        for text in texts:
+            self.assertIn(text, done.stderr)
+        self.assertLess(len(done.stderr), 4000)
+
+    def add_model(self, initializer):
+        return model(graph("g", [node("Add", ["x", "w"], ["y"])], [X], [Y], [initializer]))
+
+    def test_empty_and_garbage(self):
+        self.refused(b"", "m.onnx")
+        self.refused(b"\xff" * 100, "m.onnx")
+        self.refused(b"this is not a model", "m.onnx")
+
+    def test_cycle(self):
+        nodes = [node("Add", ["x", "b"], ["a"]), node("Relu", ["a"], ["b"]), node("Relu", ["b"], ["y"])]
+        self.refused(model(graph("g", nodes, [X], [Y])), "cycle")
+
+    def test_undefined_input(self):
+        self.refused(model(graph("g", [node("Relu", ["nowhere"], ["y"])], [X], [Y])), "nowhere")
+
+    def test_all_unsupported_operators_at_once(self):
+        nodes = [node("Frobnicate", ["x"], ["a"]), node("Defenestrate", ["a"], ["y"])]
+        self.refused(model(graph("g", nodes, [X], [Y])), "Frobnicate", "Defenestrate")
+
+    def test_dims_that_overflow(self):
+        self.refused(self.add_model(b"".join(field(1, 1 << 40) for _ in range(4)) + field(2, F32) + field(8, "w")), "w")
+
+    def test_more_elements_declared_than_present(self):
+        self.refused(self.add_model(field(1, 1 << 20) + field(2, F32) + field(8, "w") + field(9, b"\0" * 8)), "w")
+
+    def test_negative_dim(self):
+        self.refused(self.add_model(field(1, -2) + field(2, F32) + field(8, "w") + field(9, b"")), "w")
+
+    def test_unknown_element_type(self):
+        self.refused(self.add_model(field(1, 2) + field(2, 99) + field(8, "w") + field(9, b"\0" * 8)), "99")
+
+    def test_external_data_outside_the_folder(self):
+        for location in ("../secret.bin", "/etc/passwd", "a/../../secret.bin"):
+            self.refused(self.add_model(external(location)), location)
+        os.symlink("/etc/passwd", os.path.join(self.folder.name, "link.bin"))
+        self.refused(self.add_model(external("link.bin")), "link.bin")
+
+    def test_external_data_past_the_end(self):
+        with open(os.path.join(self.folder.name, "w.bin"), "wb") as f:
+            f.write(b"\0" * 8)
+        self.assertEqual(self.compile(self.add_model(external("w.bin"))).returncode, 0)
+        self.refused(self.add_model(external("w.bin", offset=4)), "w.bin")
+        self.refused(self.add_model(external("w.bin", offset=1 << 62, length=8)), "w.bin")
+
+    def test_deep_nesting(self):
+        # 100,000 levels of If bodies: each a graph inside an attribute inside a node inside a graph.
+        inner = b""
+        for _ in range(2000):
+            inner = field(1, node("If", ["c"], ["y"], then_branch=inner, else_branch=b""))
+        self.refused(model(inner + field(11, X) + field(12, Y)), "deep")
+
+    def test_deep_wire_nesting(self):
+        # Length-delimited fields in one another, built from the inside with lengths only (cheap for 100,000 levels).
+        sizes, size = [], 0
+        for _ in range(100000):
+            sizes.append(size)
+            size += 1 + len(varint(size))
+        data = bytearray()
+        for s in reversed(sizes):
+            data += bytes([6 << 3 | 2]) + varint(s)
+        self.refused(model(field(1, field(5, field(1, "then_branch") + field(20, 5) + field(6, bytes(data))))), "m.onnx")
+
+    def test_truncations(self):
+        whole = self.add_model(tensor("w", F32, [2], [1.0, 2.0]))
+        self.assertEqual(self.compile(whole).returncode, 0)
+        for n in range(1, len(whole), 13):
+            done = self.compile(whole[:n])
+            self.assertIn(done.returncode, (0, 1))  # a cut may leave a smaller legal model
+            self.assertTrue(done.returncode == 0 or "m.onnx" in done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
