@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -34,6 +35,18 @@ struct Options {
 };
 
 using Bytes = std::vector<std::byte>;
+
+// The mutation in hand, named when the process dies of it.
+volatile sig_atomic_t current = 0;
+
+extern "C" void NameMutation(int signal) {
+  char text[64];
+  const int n = std::snprintf(text, sizeof text, "mutation %d: signal %d\n",
+                              static_cast<int>(current), signal);
+  if (write(STDERR_FILENO, text, static_cast<size_t>(n)) < 0) _exit(3);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
 
 // One to eight edits: flipped bits, changed bytes, cut ends, repeated or removed pieces, extreme
 // varints.
@@ -126,12 +139,12 @@ int Run(const Options& o) {
   }
   const std::string path =
       (std::filesystem::temp_directory_path() / fmt::format("ge_fuzz_{}.onnx", getpid())).string();
+  for (int signal : {SIGSEGV, SIGABRT, SIGALRM, SIGFPE, SIGBUS}) std::signal(signal, NameMutation);
   int refused = 0, silent = 0;
   rusage before{};
   getrusage(RUSAGE_SELF, &before);
   for (int i = o.first; i < o.first + o.count; ++i) {
-    std::printf("\rmutation %d", i);  // the last one printed is the one that crashed
-    std::fflush(stdout);
+    current = i;
     alarm(o.seconds);
     const Status status = target(Mutate(bytes, static_cast<uint64_t>(i)), path);
     refused += !status.ok();
@@ -142,7 +155,7 @@ int Run(const Options& o) {
   getrusage(RUSAGE_SELF, &after);
   const double grown_mb = static_cast<double>(after.ru_maxrss - before.ru_maxrss) / 1024;
   std::printf(
-      "\rfuzz %s: %d mutations, %d refused with a message, %d accepted, peak memory grew by %.0f "
+      "fuzz %s: %d mutations, %d refused with a message, %d accepted, peak memory grew by %.0f "
       "MB\n",
       o.kind.c_str(), o.count, refused - silent, o.count - refused, grown_mb);
   return silent > 0 || grown_mb > 2000 ? 1 : 0;
