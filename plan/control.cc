@@ -68,6 +68,16 @@ Status PlanBuilder::EmitBranch(const Graph& g, const Node& n, const Graph& branc
         AddBind(outer.dims[d], inner.dims[d]);
     }
   }
+  // A formula over sizes of the other branch is only evaluated when one of them is bound.
+  for (ValueId v : n.outputs) {
+    if (v == kNone || g.value(v).kind != ValueKind::kTensor) continue;
+    for (Expr dim : g.value(v).type.dims) {
+      for (Expr s : Symbols(dim)) {
+        const SymbolFacts& f = s.node()->facts;
+        if (!IsBound(s)) AddBind(s, f.lo > 0 ? RoundUp(f.lo, f.multiple_of) : Expr(0));
+      }
+    }
+  }
   for (size_t o = 0; o < n.outputs.size(); ++o) {
     if (!NeedsValue(g, n.outputs[o])) continue;
     const Value& outer = g.value(n.outputs[o]);
