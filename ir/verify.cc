@@ -92,24 +92,28 @@ class Checker {
     defined[v] = 1;
   }
 
+  static void CopyNode(const Node& from, Node& to) {
+    to.op = from.op;
+    to.name = from.name;
+    to.inputs = from.inputs;
+    to.outputs = from.outputs;
+    to.attrs = from.attrs;
+    to.fresh = from.fresh;
+  }
+
   // Inference runs on a copy without subgraphs; its checks and symbols leave no trace.
   void CheckTypes() {
     Graph probe;
     probe.name = g_.name;
     probe.model = g_.model;
     probe.values = g_.values;
+    probe.nodes.resize(g_.nodes.size());
+    for (NodeId id : g_.order) CopyNode(g_.node(id), probe.node(id));
     const auto checks = g_.model->checks;
     for (NodeId id : g_.order) {
       const Node& n = g_.node(id);
       if (!n.subgraphs.empty()) continue;
-      Node copy;
-      copy.op = n.op;
-      copy.name = n.name;
-      copy.inputs = n.inputs;
-      copy.outputs = n.outputs;
-      copy.attrs = n.attrs;
-      copy.fresh = n.fresh;
-      if (Status s = Infer(probe, copy); !s.ok()) Add(Where(n) + ": " + s.message());
+      if (Status s = Infer(probe, probe.node(id)); !s.ok()) Add(Where(n) + ": " + s.message());
       for (ValueId v : n.outputs) CompareType(n, v, probe);
     }
     g_.model->checks = checks;
