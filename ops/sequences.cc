@@ -25,12 +25,12 @@ void OutKind(InferContext& c, int o, ValueKind kind, DType t, const Dims& dims) 
   c.graph.value(c.node.outputs[o]).kind = kind;
 }
 
-// An element's dims where they are known, else fresh symbols.
+// An element's dims where they are constant, else fresh symbols: a symbol in a sequence's type (of
+// a graph input, say) is bound by nothing.
 void OutElement(InferContext& c, int o, DType t, Dims dims) {
   std::vector<int64_t> fresh;
-  const Expr any = AnySize(c);
   for (size_t d = 0; d < dims.size(); ++d) {
-    if (!DependsOn(dims[d], any)) continue;
+    if (dims[d].IsConst()) continue;
     dims[d] = c.Fresh("element");
     fresh.push_back(static_cast<int64_t>(d));
   }

@@ -210,7 +210,13 @@ Result<std::vector<ValueId>> GraphBuilder::Build(const NodeProto& node, Scope& s
       return Unsupported("Scan of opset 8 (with a batch axis) is not supported");
     if (draft.op == "Loop" || draft.op == "Scan")
       return LoopNode(std::move(draft), attrs, scope, frame);
+    if (draft.op == "SequenceMap") return SequenceMap(std::move(draft), node, attrs, scope, frame);
+    // Only SequenceMap makes such nodes: the survey refuses a model's own.
+    if (draft.op == "ge.Inline")
+      return Inline(*attrs.at(0).proto->graph, draft.inputs, scope, frame);
   }
+  if (domain == "ai.onnx.preview" && draft.op == "FlexAttention")
+    return FlexAttention(std::move(draft), attrs, scope, frame);
   Emitter emitter(*scope.graph);
   if (domain.empty()) {
     std::vector<ValueId> results;

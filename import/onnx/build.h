@@ -65,6 +65,13 @@ class GraphBuilder {
                                           const NodeDraft& draft, Scope& scope, const Frame& frame);
   Result<std::vector<ValueId>> LoopNode(NodeDraft draft, const std::vector<Attribute>& attrs,
                                         Scope& scope, const Frame& frame);
+  Result<std::vector<ValueId>> Inline(const GraphProto& g, const std::vector<ValueId>& arguments,
+                                      Scope& scope, const Frame& frame);
+  Result<std::vector<ValueId>> FlexAttention(NodeDraft draft, const std::vector<Attribute>& attrs,
+                                             Scope& scope, const Frame& frame);
+  Result<std::vector<ValueId>> SequenceMap(NodeDraft draft, const NodeProto& node,
+                                           const std::vector<Attribute>& attrs, Scope& scope,
+                                           const Frame& frame);
   Result<std::unique_ptr<Graph>> Subgraph(const GraphProto& proto,
                                           const std::vector<Value>& formals, Scope& inner,
                                           Scope& scope, const Frame& frame, Expr guard);

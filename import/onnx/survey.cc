@@ -64,7 +64,9 @@ class Walk {
     }
     if (const FunctionProto* f = functions_.Find(n)) return Call(*f);
     const std::string_view name = domain.empty() ? NewestName(n.op_type) : n.op_type;
-    if (domain.empty() && name == "Constant") return Status();
+    // Built by the importer itself.
+    if (domain.empty() && (name == "Constant" || name == "SequenceMap")) return Status();
+    if (domain == "ai.onnx.preview" && name == "FlexAttention") return Status();
     if (FindOp(domain, name) != nullptr) return Status();
     const std::string op = fmt::format("{}{}{} (opset {})", domain, domain.empty() ? "" : ".",
                                        n.op_type, opset->second);
