@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "ir/opdef.h"
+#include "ir/symbol_uses.h"
 #include "opt/facts.h"
 #include "opt/pass.h"
 
@@ -173,14 +174,14 @@ bool DropCaptures(Graph& g, Node& n) {
   return changed;
 }
 
-bool Sweep(Graph& g) {
+bool Sweep(Graph& g, const SymbolSet& sizes) {
   std::vector<bool> needed(g.values.size(), false);
   for (ValueId v : g.outputs) needed[v] = true;
   std::vector<NodeId> kept;
   bool changed = false;
   for (size_t i = g.order.size(); i-- > 0;) {
     Node& n = g.node(g.order[i]);
-    bool live = false;
+    bool live = GivesSize(n, sizes);
     for (ValueId v : n.outputs) live = live || (v != kNone && needed[v]);
     if (!live) {
       n.dead = changed = true;
@@ -208,9 +209,10 @@ bool Run(Graph& g, const Policy&, const PassServices&) {
   bool changed = false;
   // Outer Ifs first: a branch that goes away need not be looked at.
   changed |= InlineIfs(g);
+  const SymbolSet sizes = SizesInUse(g);
   ForEachGraph(g, [&](Graph& sub) {
     if (&sub != &g) changed |= InlineIfs(sub);
-    changed |= Sweep(sub);
+    changed |= Sweep(sub, sizes);
   });
   return changed;
 }

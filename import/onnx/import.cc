@@ -13,6 +13,7 @@
 #include "base/file_map.h"
 #include "import/onnx/build.h"
 #include "ir/opdef.h"
+#include "ir/symbol_uses.h"
 
 namespace ge::onnx {
 
@@ -58,20 +59,21 @@ std::string SymbolName(std::string_view raw) {
   return name;
 }
 
-// Nodes that no output needs die.
-void Sweep(Graph& g) {
+// Nodes that no output needs, for their values or for a size that they find, die.
+void Sweep(Graph& g, const SymbolSet& sizes) {
   std::vector<char> needed(g.values.size(), 0);
   for (ValueId v : g.outputs) needed[v] = 1;
   std::vector<NodeId> live;
   for (auto it = g.order.rbegin(); it != g.order.rend(); ++it) {
     Node& n = g.node(*it);
     n.dead = std::none_of(n.outputs.begin(), n.outputs.end(),
-                          [&](ValueId v) { return v != kNone && needed[v]; });
+                          [&](ValueId v) { return v != kNone && needed[v]; }) &&
+             !GivesSize(n, sizes);
     if (n.dead) continue;
     live.push_back(*it);
     for (ValueId v : n.inputs)
       if (v != kNone) needed[v] = 1;
-    for (auto& sub : n.subgraphs) Sweep(*sub);
+    for (auto& sub : n.subgraphs) Sweep(*sub, sizes);
   }
   g.order.assign(live.rbegin(), live.rend());
 }
@@ -94,7 +96,7 @@ class Importer {
     GE_TRY(builder_.Body(model_.graph, scope_, frame));
     for (const ValueInfoProto& o : model_.graph.outputs)
       GE_TRY(AddOutput(o).In(fmt::format("output '{}'", o.name)));
-    Sweep(*graph_);
+    Sweep(*graph_, SizesInUse(*graph_));
     return std::move(graph_);
   }
 

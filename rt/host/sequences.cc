@@ -50,7 +50,7 @@ Status GiveTensor(HostCall& call, const Object& t) {
       return Invalid("the element " + Text(t.dims) + " has another rank than expected");
     call.sizes.push_back(t.dims[d]);
   }
-  if (call.outputs.empty()) return {};
+  if (!Wanted(call, 0)) return {};
   if (call.outputs[0].object != nullptr) {
     *call.outputs[0].object = t;
     return {};
