@@ -6,11 +6,13 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "abi/convert.h"
 #include "base/file_map.h"
 #include "import/onnx/tensor.h"
 #include "import/onnx/wire.h"
+#include "om/size.h"
 #include "rt/host_kernel.h"
 #include "tools/session.h"
 
@@ -44,7 +46,18 @@ Proto ProtoOf(std::string_view value_info) {
 
 struct Signature {
   std::vector<Proto> inputs, outputs;
+  std::vector<std::string> input_names;
+  std::set<std::string, std::less<>> initializers;
 };
+
+// A string field of a message.
+std::string TextField(std::string_view body, uint32_t field) {
+  for (WireReader r(body); r.Next();) {
+    if (r.field() == field) return std::string(r.Bytes());
+    r.Skip();
+  }
+  return {};
+}
 
 Result<Signature> ReadSignature(const fs::path& model) {
   GE_ASSIGN(FileMap file, FileMap::Open(model.string()));
@@ -55,12 +68,17 @@ Result<Signature> ReadSignature(const fs::path& model) {
       continue;
     }
     for (WireReader g(m.Bytes()); g.Next();) {
-      if (g.field() == 11)
-        s.inputs.push_back(ProtoOf(g.Bytes()));
-      else if (g.field() == 12)
+      if (g.field() == 11) {
+        const std::string_view info = g.Bytes();
+        s.inputs.push_back(ProtoOf(info));
+        s.input_names.push_back(TextField(info, 1));
+      } else if (g.field() == 12) {
         s.outputs.push_back(ProtoOf(g.Bytes()));
-      else
+      } else if (g.field() == 5) {
+        s.initializers.insert(TextField(g.Bytes(), 8));
+      } else {
         g.Skip();
+      }
     }
   }
   return s;
@@ -122,8 +140,8 @@ bool CloseEnough(double got, double want, double rtol) {
   return std::abs(got - want) <= 1e-7 + rtol * std::abs(want);
 }
 
-Status CompareFloats(DType t, int64_t n, const void* got, const void* want) {
-  const double rtol = BitWidth(t) <= 16 ? 2e-3 : 1e-3;
+Status CompareFloats(DType t, int64_t n, const void* got, const void* want, double rtol) {
+  if (BitWidth(t) <= 16) rtol *= 2;
   int64_t bad = 0, first = -1;
   for (int64_t i = 0; i < n; ++i) {
     const bool wide = t == DType::kF64;
@@ -142,7 +160,8 @@ Status CompareFloats(DType t, int64_t n, const void* got, const void* want) {
 }
 
 Status CompareTensor(DType t, const std::vector<int64_t>& dims, const void* got,
-                     const std::vector<std::string>& strings, const rt::Object& want) {
+                     const std::vector<std::string>& strings, const rt::Object& want,
+                     double rtol = 1e-3) {
   if (t != static_cast<DType>(want.dtype))
     return Invalid(fmt::format("dtype {} want {}", Name(t), Name(static_cast<DType>(want.dtype))));
   if (dims != want.dims)
@@ -150,9 +169,9 @@ Status CompareTensor(DType t, const std::vector<int64_t>& dims, const void* got,
   if (t == DType::kString) return strings == want.strings ? Status() : Invalid("strings differ");
   int64_t n = 1;
   for (int64_t d : dims) n *= d;
-  if (IsFloat(t)) return CompareFloats(t, n, got, want.bytes.data());
-  if (t == DType::kC64) return CompareFloats(DType::kF32, 2 * n, got, want.bytes.data());
-  if (t == DType::kC128) return CompareFloats(DType::kF64, 2 * n, got, want.bytes.data());
+  if (IsFloat(t)) return CompareFloats(t, n, got, want.bytes.data(), rtol);
+  if (t == DType::kC64) return CompareFloats(DType::kF32, 2 * n, got, want.bytes.data(), rtol);
+  if (t == DType::kC128) return CompareFloats(DType::kF64, 2 * n, got, want.bytes.data(), rtol);
   // The unused bits of a last byte of packed elements mean nothing.
   const size_t whole = static_cast<size_t>(n * BitWidth(t) / 8);
   const int rest = static_cast<int>(n * BitWidth(t) % 8);
@@ -232,6 +251,64 @@ Status RunDataSet(const rt::Model& model, rt::Run& run, const fs::path& folder) 
     GE_TRY(Status(status).In(fmt::format("output {}", plan.outputs[i].name)));
   }
   return {};
+}
+
+Status RunRamp(const rt::Model& model, rt::Run& run, const std::string& prefix, double rtol) {
+  const om::Plan& plan = model.plan();
+  std::vector<std::vector<float>> data(plan.inputs.size());
+  std::vector<rt::Tensor> inputs(plan.inputs.size()), outputs(plan.outputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    int64_t n = 1;
+    for (const auto& dim : plan.inputs[i].dims) {
+      const std::vector<int64_t> symbols(plan.symbols.size(), 1);
+      inputs[i].dims.push_back(om::EvalSize(plan, dim, symbols));
+      n *= inputs[i].dims.back();
+    }
+    for (int64_t k = 0; k < n; ++k)
+      data[i].push_back(static_cast<float>(static_cast<double>(k) / static_cast<double>(n)));
+    inputs[i].dtype = static_cast<uint8_t>(DType::kF32);
+    inputs[i].data = data[i].data();
+    inputs[i].bytes = n * 4;
+  }
+  GE_TRY(run.Execute(inputs, outputs));
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    GE_ASSIGN(const rt::Object want,
+              ReadFileAs(fmt::format("{}_output_{}.pb", prefix, o), Proto::kTensor));
+    GE_TRY(CompareTensor(static_cast<DType>(outputs[o].dtype), outputs[o].dims, outputs[o].data, {},
+                         want, rtol)
+               .In(fmt::format("output {}", plan.outputs[o].name)));
+  }
+  return {};
+}
+
+std::map<std::string, std::vector<std::string>> ShapesFor(const fs::path& folder) {
+  std::map<std::string, std::vector<std::string>> shapes;
+  const auto signature = ReadSignature(folder / "model.onnx");
+  if (!signature.ok()) return shapes;
+  for (size_t i = 0; i < signature->inputs.size(); ++i) {
+    if (signature->inputs[i] != Proto::kTensor) continue;
+    const std::string& name = signature->input_names[i];
+    std::vector<std::string> dims;
+    bool say = signature->initializers.contains(name);
+    for (int set = 0;; ++set) {
+      const fs::path file =
+          folder / fmt::format("test_data_set_{}", set) / fmt::format("input_{}.pb", i);
+      if (!fs::exists(file)) {
+        if (set == 0) say = false;
+        break;
+      }
+      auto tensor = ReadFileAs(file, Proto::kTensor);
+      if (!tensor.ok()) break;
+      dims.resize(tensor->dims.size(), "-1");
+      for (size_t d = 0; d < dims.size(); ++d)
+        if (tensor->dims[d] == 0) {
+          dims[d] = "0~1000000";
+          say = true;
+        }
+    }
+    if (say) shapes[name] = dims;
+  }
+  return shapes;
 }
 
 }  // namespace ge
