@@ -28,8 +28,8 @@ class CrashScope {
 
 }  // namespace ge
 
-#define GE_CHECK(condition, ...)                                                      \
-  do {                                                                                \
-    if (!(condition)) [[unlikely]]                                                    \
+#define GE_CHECK(condition, ...)                                                     \
+  do {                                                                               \
+    if (!(condition)) [[unlikely]]                                                   \
       ::ge::CheckFailed(__FILE__, __LINE__, #condition, ::std::string(__VA_ARGS__)); \
   } while (0)

@@ -45,8 +45,8 @@ class [[nodiscard]] Status {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}              // NOLINT: implicit on purpose
-  Result(Status status) : status_(std::move(status)) {}      // NOLINT: implicit on purpose; not ok
+  Result(T value) : value_(std::move(value)) {}          // NOLINT: implicit on purpose
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT: implicit on purpose; not ok
   bool ok() const { return value_.has_value(); }
   const Status& status() const { return status_; }
   T& value() & { return *value_; }
@@ -73,8 +73,8 @@ inline Status Unsupported(std::string m) { return Status(Code::kUnsupported, std
 }  // namespace ge
 
 // Returns the failure of a Status expression to the caller.
-#define GE_TRY(expression)                                  \
-  do {                                                      \
+#define GE_TRY(expression)                                                           \
+  do {                                                                               \
     if (::ge::Status ge_status_ = (expression); !ge_status_.ok()) return ge_status_; \
   } while (0)
 

@@ -1,5 +1,5 @@
-// Lowered: what a region becomes: kernels, temporaries between them, packed constants. Made by lower/,
-// read by plan/ and driver/.
+// Lowered: what a region becomes: kernels, temporaries between them, packed constants. Made by
+// lower/, read by plan/ and driver/.
 #pragma once
 
 #include <functional>
@@ -16,26 +16,26 @@ namespace ge {
 // at a time, straight into the output file.
 struct Pack {
   ValueId source = kNone;
-  std::string key;                 // says what `fill` does; same source and key = same bytes
+  std::string key;  // says what `fill` does; same source and key = same bytes
   int64_t bytes = 0;
   std::function<void(const Constant& source, std::byte* out)> fill;
 };
 
 struct KernelArg {
   enum class Kind : uint8_t { kValue, kTemp, kPack } kind = Kind::kValue;
-  int32_t id = -1;                 // ValueId, or index into Lowered::temps / packs
+  int32_t id = -1;  // ValueId, or index into Lowered::temps / packs
 };
 
 struct LoweredKernel {
   tile::Kernel kernel;
-  std::vector<KernelArg> args;     // one per kernel argument
+  std::vector<KernelArg> args;  // one per kernel argument
   Expr grid = 1;
-  double flops = 0, bytes = 0;     // estimates, at hint sizes
+  double flops = 0, bytes = 0;  // estimates, at hint sizes
   double cost_ns = 0;
-  std::string schedule;            // for people: "brgemm 14x2 k=576 ..."
+  std::string schedule;  // for people: "brgemm 14x2 k=576 ..."
 };
 
-struct Temp {                      // lives from its first kernel to its last
+struct Temp {  // lives from its first kernel to its last
   Expr bytes = 0;
 };
 

@@ -1,5 +1,5 @@
-// Policy: every choice that a user or a test may steer, as one plain struct. Filled from the command
-// line and files, printed in dumps, part of every cache key (through Key()).
+// Policy: every choice that a user or a test may steer, as one plain struct. Filled from the
+// command line and files, printed in dumps, part of every cache key (through Key()).
 #pragma once
 
 #include <functional>
@@ -9,16 +9,16 @@
 namespace ge {
 
 struct Policy {
-  int opt_level = 2;                 // 0: the dull pipeline; 1: algebra only; 2: all
-  std::set<std::string> disabled;    // passes and rules by name
-  double conv_tolerance = 1e-4;      // relative error that Winograd may add; 0 = never Winograd
+  int opt_level = 2;               // 0: the dull pipeline; 1: algebra only; 2: all
+  std::set<std::string> disabled;  // passes and rules by name
+  double conv_tolerance = 1e-4;    // relative error that Winograd may add; 0 = never Winograd
   int max_region_nodes = 64;
   int max_region_inputs = 8;
-  bool interpret_kernels = false;    // .om with TileIR text instead of native code
+  bool interpret_kernels = false;       // .om with TileIR text instead of native code
   int64_t fold_limit_bytes = 64 << 20;  // constants larger than this are not created by folding
   // One line for each rewrite or near miss ({rule, node, reason}), if set.
   std::function<void(const std::string&)> report;
-  std::string Key() const;           // canonical text of the fields that change code
+  std::string Key() const;  // canonical text of the fields that change code
 };
 
 }  // namespace ge

@@ -12,12 +12,12 @@ namespace ge {
 enum class Engine : uint8_t { kVector, kCube, kHost, kControl };
 
 struct Region {
-  std::string name;               // of its anchor, or its last node
+  std::string name;  // of its anchor, or its last node
   Engine engine = Engine::kVector;
-  std::vector<NodeId> nodes;      // topological. kHost, kControl: exactly one
-  NodeId anchor = kNone;          // the node with a `lower`; kNone: all are element nodes
-  std::vector<ValueId> inputs;    // read from outside (constants included), each once
-  std::vector<ValueId> outputs;   // needed outside, each once
+  std::vector<NodeId> nodes;     // topological. kHost, kControl: exactly one
+  NodeId anchor = kNone;         // the node with a `lower`; kNone: all are element nodes
+  std::vector<ValueId> inputs;   // read from outside (constants included), each once
+  std::vector<ValueId> outputs;  // needed outside, each once
 };
 
 // The regions of each graph (subgraphs included), in execution order.

@@ -1,7 +1,8 @@
 // The .om file: header, then sections (plan, weights, code, description, AscendIR text), each with
 // offset, size and a checksum in the section table. Weights are page-aligned for mapping.
 // Reading checks header, plan, code and description by checksum and every index, offset and size;
-// weights and IR text by length (checksum on request). A damaged or foreign file is refused with a reason.
+// weights and IR text by length (checksum on request). A damaged or foreign file is refused with a
+// reason.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,11 @@ namespace ge::om {
 inline constexpr uint32_t kFormatVersion = 1;
 enum class Section : uint32_t { kPlan = 1, kWeights = 2, kCode = 3, kDescription = 4, kIr = 5 };
 
-struct OmContents {              // what a writer gives
+struct OmContents {  // what a writer gives
   Plan plan;
-  std::string code;              // shared object; empty if the kernels are text
+  std::string code;  // shared object; empty if the kernels are text
   std::vector<std::string> cpu_features;
-  std::string description;       // JSON: command line, compiler, policy, versions
+  std::string description;  // JSON: command line, compiler, policy, versions
   std::string ir_text;
   int64_t weight_bytes = 0;
   // Called once with the mapped weights section.
@@ -32,7 +33,7 @@ struct OmContents {              // what a writer gives
 // Writes beside `path` and renames: a failed write leaves no file.
 Status WriteOm(const std::string& path, const OmContents& contents);
 
-struct OmView {                  // what a reader gets; spans point into the given bytes
+struct OmView {  // what a reader gets; spans point into the given bytes
   Plan plan;
   std::span<const std::byte> weights, code;
   std::string_view description, ir_text;
@@ -46,11 +47,12 @@ struct OmView {                  // what a reader gets; spans point into the giv
 };
 Result<OmView> ReadOm(std::span<const std::byte> file, bool verify_weights);
 
-// Structural checks of a plan: every index, target, size code, name. All that the runtime relies on.
+// Structural checks of a plan: every index, target, size code, name. All that the runtime relies
+// on.
 Status CheckPlan(const Plan& plan, int64_t weight_bytes, int64_t code_kernels);
 std::string EncodePlan(const Plan& plan);
 Result<Plan> DecodePlan(std::span<const std::byte> bytes);
-std::string ToString(const Plan& plan);          // text form, parses back
+std::string ToString(const Plan& plan);  // text form, parses back
 Result<Plan> ParsePlan(std::string_view text);
 
 }  // namespace ge::om

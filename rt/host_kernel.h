@@ -1,10 +1,11 @@
-// Host kernels: operators that no loop nest can say (TopK, NonZero, strings, sequences). One function
-// each, registered by name in rt/host/*.cc; the compiler folds constants with the same code.
+// Host kernels: operators that no loop nest can say (TopK, NonZero, strings, sequences). One
+// function each, registered by name in rt/host/*.cc; the compiler folds constants with the same
+// code.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,22 +21,22 @@ struct Object {
   uint8_t dtype = 0;
   std::vector<int64_t> dims;
   std::vector<std::byte> bytes;
-  std::vector<std::string> strings;          // dtype kString
-  std::vector<Object> items;                 // kSequence
+  std::vector<std::string> strings;  // dtype kString
+  std::vector<Object> items;         // kSequence
 };
 
 struct HostTensor {
   uint8_t dtype = 0;
   std::span<const int64_t> dims;
-  const void* data = nullptr;                // null: absent
-  int64_t bytes = 0;                         // of storage, if known: layouts with halo or pad lanes
-  Object* object = nullptr;                  // set if the buffer is a slot
+  const void* data = nullptr;  // null: absent
+  int64_t bytes = 0;           // of storage, if known: layouts with halo or pad lanes
+  Object* object = nullptr;    // set if the buffer is a slot
 };
 struct HostOutput {
   uint8_t dtype = 0;
-  std::span<const int64_t> dims;             // upper bound where it depends on data
-  void* data = nullptr;                      // null: not wanted
-  int64_t bytes = 0;                         // capacity
+  std::span<const int64_t> dims;  // upper bound where it depends on data
+  void* data = nullptr;           // null: not wanted
+  int64_t bytes = 0;              // capacity
   Object* object = nullptr;
   // For outputs whose size has no useful bound: allocate(bytes) gives memory of the right size and
   // must be called before writing. Null for planned buffers.
@@ -43,7 +44,8 @@ struct HostOutput {
   void* context = nullptr;
 };
 
-// Attributes, encoded as text lines "name=type:value" (i:3, f:0x1p-1, s:hex, is:1,2, fs:..., ss:hex,hex).
+// Attributes, encoded as text lines "name=type:value" (i:3, f:0x1p-1, s:hex, is:1,2, fs:...,
+// ss:hex,hex).
 class HostAttrs {
  public:
   explicit HostAttrs(std::string_view text);
@@ -70,12 +72,12 @@ struct HostCall {
   const HostAttrs& attrs;
   std::span<const HostTensor> inputs;
   std::span<HostOutput> outputs;
-  std::vector<int64_t>& sizes;               // results for the symbols that the task binds, in order
-  std::span<const int64_t> values = {};      // the task's evaluated size expressions
+  std::vector<int64_t>& sizes;           // results for the symbols that the task binds, in order
+  std::span<const int64_t> values = {};  // the task's evaluated size expressions
 };
 
 using HostFn = Status (*)(HostCall&);
 bool RegisterHost(std::string_view name, HostFn fn);
-HostFn FindHost(std::string_view name);      // null if unknown
+HostFn FindHost(std::string_view name);  // null if unknown
 
 }  // namespace ge::rt

@@ -1,4 +1,5 @@
-// SocSpec: numbers of one chip, and how code for it is compiled. The host CPU is read by feature bits.
+// SocSpec: numbers of one chip, and how code for it is compiled. The host CPU is read by feature
+// bits.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +12,22 @@
 namespace ge {
 
 struct SocSpec {
-  std::string name;                // "host", "x86-64-v3", "x86-64-v4", "sapphirerapids", ...
-  int vector_bytes = 32;           // 32: AVX2, 64: AVX-512
+  std::string name;       // "host", "x86-64-v3", "x86-64-v4", "sapphirerapids", ...
+  int vector_bytes = 32;  // 32: AVX2, 64: AVX-512
   int vector_registers = 16;
-  bool masks = false;              // AVX-512 mask registers
+  bool masks = false;  // AVX-512 mask registers
   bool amx = false, vnni = false;
   int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20;
   double ghz = 3.0;
-  int fma_per_cycle = 2;           // vector FMAs
+  int fma_per_cycle = 2;  // vector FMAs
   double dram_gb_per_s = 15, l2_gb_per_s = 80;
-  std::vector<std::string> cc_flags;   // -march=... and kin
-  std::vector<std::string> features;   // CPU feature names that the code needs, checked on load
+  std::vector<std::string> cc_flags;  // -march=... and kin
+  std::vector<std::string> features;  // CPU feature names that the code needs, checked on load
   int F32Lanes() const { return vector_bytes / 4; }
 };
 
-// By --soc_version: "" or "host", an x86-64 level, a CPU name, or Ascend* (host code; *note is set).
+// By --soc_version: "" or "host", an x86-64 level, a CPU name, or Ascend* (host code; *note is
+// set).
 Result<SocSpec> FindSoc(std::string_view soc_version, std::string* note);
 SocSpec HostSoc();
 std::vector<std::string> SocNames();

@@ -1,10 +1,10 @@
 // What plans of Loop and Scan call, and moving values between buffers and slots.
 //
-// LoopStart (limit?, condition?) -> (counter = 0, keep)     keep = (no limit or 0 < limit) and (no condition or condition)
-// LoopNext  (limit?, condition?) -> (counter + 1, keep)     counter is read and written
-// ScanLoad  (whole, counter) -> slice       whole[.., counter, ..] along `axis` (from the end if `reverse`)
-// ScanStore (slice, counter) -> whole       the other way
-// ScanStart () -> slot; ScanAppend (value) -> slot; ScanTake (slot) -> tensor or sequence, size result: the count
+// LoopStart (limit?, condition?) -> (counter = 0, keep)     keep = (no limit or 0 < limit) and (no
+// condition or condition) LoopNext  (limit?, condition?) -> (counter + 1, keep)     counter is read
+// and written ScanLoad  (whole, counter) -> slice       whole[.., counter, ..] along `axis` (from
+// the end if `reverse`) ScanStore (slice, counter) -> whole       the other way ScanStart () ->
+// slot; ScanAppend (value) -> slot; ScanTake (slot) -> tensor or sequence, size result: the count
 // ToObject (tensor) -> slot; FromObject (slot) -> tensor; ConstantStrings () -> slot
 #include <cstring>
 
@@ -34,7 +34,8 @@ Status Decide(HostCall& call, int64_t counter) {
 }
 
 Status CheckDecision(const HostCall& call) {
-  const bool fits = call.inputs.size() == 2 && call.outputs.size() == 2 && call.outputs[0].bytes >= 8 && call.outputs[1].bytes >= 1 &&
+  const bool fits = call.inputs.size() == 2 && call.outputs.size() == 2 &&
+                    call.outputs[0].bytes >= 8 && call.outputs[1].bytes >= 1 &&
                     call.outputs[0].data != nullptr && call.outputs[1].data != nullptr;
   return fits ? Status() : Invalid("a loop's counter and condition need buffers of 8 and 1 bytes");
 }
@@ -70,7 +71,8 @@ Status FindSlice(const HostCall& call, uint8_t dtype, std::span<const int64_t> w
   s->at = IntAt(counter, 0);
   if (call.attrs.Int("reverse", 0) != 0) s->at = s->length - 1 - s->at;
   if (s->at < 0 || s->at >= s->length)
-    return Invalid("step " + std::to_string(s->at) + " of a scan over " + std::to_string(s->length));
+    return Invalid("step " + std::to_string(s->at) + " of a scan over " +
+                   std::to_string(s->length));
   return {};
 }
 
@@ -83,7 +85,8 @@ Status ScanLoad(HostCall& call) {
   void* out = nullptr;
   GE_TRY(Claim(call, 0, call.outputs[0].dims, &out));
   if (out == nullptr) return {};
-  if (call.outputs[0].allocate == nullptr && BytesFor(s.dtype, s.outer * s.inner) > call.outputs[0].bytes)
+  if (call.outputs[0].allocate == nullptr &&
+      BytesFor(s.dtype, s.outer * s.inner) > call.outputs[0].bytes)
     return Invalid("a scanned slice does not fit its buffer");
   for (int64_t o = 0; o < s.outer; ++o)
     CopyElements(s.dtype, whole.data, (o * s.length + s.at) * s.inner, out, o * s.inner, s.inner);
@@ -99,9 +102,11 @@ Status ScanStore(HostCall& call) {
   GE_TRY(FindSlice(call, whole.dtype, whole.dims, &s));
   if (whole.data == nullptr || whole.bytes < BytesFor(s.dtype, s.outer * s.inner * s.length))
     return Invalid("a scanned result does not fit its buffer");
-  if (Count(slice.dims) != s.outer * s.inner) return Invalid("a scan step gives " + Text(slice.dims) + " for " + Text(whole.dims));
+  if (Count(slice.dims) != s.outer * s.inner)
+    return Invalid("a scan step gives " + Text(slice.dims) + " for " + Text(whole.dims));
   for (int64_t o = 0; o < s.outer; ++o)
-    CopyElements(s.dtype, slice.data, o * s.inner, whole.data, (o * s.length + s.at) * s.inner, s.inner);
+    CopyElements(s.dtype, slice.data, o * s.inner, whole.data, (o * s.length + s.at) * s.inner,
+                 s.inner);
   return {};
 }
 
@@ -142,7 +147,8 @@ Status FromObjectTask(HostCall& call) {
   void* out = nullptr;
   GE_TRY(Claim(call, 0, in.dims, &out));
   if (out == nullptr || in.bytes.empty()) return {};
-  if (call.outputs[0].allocate == nullptr && call.outputs[0].bytes < static_cast<int64_t>(in.bytes.size()))
+  if (call.outputs[0].allocate == nullptr &&
+      call.outputs[0].bytes < static_cast<int64_t>(in.bytes.size()))
     return Invalid("a value of " + Text(in.dims) + " does not fit its buffer");
   std::memcpy(out, in.bytes.data(), in.bytes.size());
   return {};
@@ -177,14 +183,16 @@ Status ScanTake(HostCall& call) {
     for (size_t d = 1; d < out.dims.size(); ++d) dims.push_back(std::max<int64_t>(out.dims[d], 0));
   call.sizes.assign(dims.begin(), dims.end());
   for (const Object& item : all.items)
-    if (item.dims != all.items[0].dims) return Invalid("scanned results of " + Text(all.items[0].dims) + " and " + Text(item.dims));
+    if (item.dims != all.items[0].dims)
+      return Invalid("scanned results of " + Text(all.items[0].dims) + " and " + Text(item.dims));
   if (out.object != nullptr) {
     Object& whole = *out.object;
     whole = Object();
     whole.kind = Object::Kind::kTensor;
     whole.dtype = out.dtype;
     whole.dims = dims;
-    for (const Object& item : all.items) whole.strings.insert(whole.strings.end(), item.strings.begin(), item.strings.end());
+    for (const Object& item : all.items)
+      whole.strings.insert(whole.strings.end(), item.strings.begin(), item.strings.end());
     return {};
   }
   void* data = nullptr;
@@ -206,15 +214,17 @@ Status ConstantStrings(HostCall& call) {
   o.dtype = static_cast<uint8_t>(DType::kString);
   o.dims = call.attrs.Ints("dims");
   o.strings = call.attrs.Strs("strings");
-  if (Count(o.dims) != static_cast<int64_t>(o.strings.size())) return Invalid("a constant's strings do not fit its dims");
+  if (Count(o.dims) != static_cast<int64_t>(o.strings.size()))
+    return Invalid("a constant's strings do not fit its dims");
   return {};
 }
 
 [[maybe_unused]] const bool kRegistered =
-    RegisterHost("LoopStart", LoopStart) && RegisterHost("LoopNext", LoopNext) && RegisterHost("ScanLoad", ScanLoad) &&
-    RegisterHost("ScanStore", ScanStore) && RegisterHost("ScanStart", ScanStart) && RegisterHost("ScanAppend", ScanAppend) &&
-    RegisterHost("ScanTake", ScanTake) && RegisterHost("ToObject", ToObjectTask) && RegisterHost("FromObject", FromObjectTask) &&
-    RegisterHost("ConstantStrings", ConstantStrings);
+    RegisterHost("LoopStart", LoopStart) && RegisterHost("LoopNext", LoopNext) &&
+    RegisterHost("ScanLoad", ScanLoad) && RegisterHost("ScanStore", ScanStore) &&
+    RegisterHost("ScanStart", ScanStart) && RegisterHost("ScanAppend", ScanAppend) &&
+    RegisterHost("ScanTake", ScanTake) && RegisterHost("ToObject", ToObjectTask) &&
+    RegisterHost("FromObject", FromObjectTask) && RegisterHost("ConstantStrings", ConstantStrings);
 
 }  // namespace
 }  // namespace ge::rt
