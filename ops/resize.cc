@@ -146,6 +146,7 @@ Status InferResize(InferContext& c) {
     return c.Fault(fmt::format("mode is '{}', but must be nearest, linear or cubic", mode));
   Dims out = c.In(0).dims;
   if (NeedsSizes(c.graph, c.node)) {  // known after expansion
+    for (int64_t axis : c.Ints("axes")) GE_TRY(NormaliseAxis(axis, c.In(0).rank()).status());
     for (Expr& d : out) d = c.Fresh("n");
     c.Out(0, c.In(0).dtype, out);
     return {};

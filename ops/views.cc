@@ -74,8 +74,8 @@ Status InferTranspose(InferContext& ctx) {
     if (perm.size() != in.size() || sorted[k] != static_cast<int64_t>(k)) {
       return ctx.Fault(fmt::format("perm is no permutation of the {} axes", in.size()));
     }
-    out.push_back(in[perm[k]]);
   }
+  for (int64_t axis : perm) out.push_back(in[axis]);
   ctx.Out(0, ctx.In(0).dtype, std::move(out));
   MapFacts(ctx, [&](const Index& k) { return TransposedIndex(k, perm); });
   return {};
