@@ -3,9 +3,9 @@
 #include "soc/chips.h"
 
 namespace ge {
+namespace {
 
-std::optional<SocSpec> Ascend(std::string_view name, std::string* note) {
-  if (!name.starts_with("Ascend")) return std::nullopt;
+SocSpec Ascend(std::string_view name, std::string* note) {
   SocSpec soc = HostSoc();
   if (note != nullptr) {
     *note = "soc_version " + std::string(name) + ": code is made for this CPU (" +
@@ -14,4 +14,7 @@ std::optional<SocSpec> Ascend(std::string_view name, std::string* note) {
   return soc;
 }
 
+[[maybe_unused]] const bool kKnown = RegisterChip({"Ascend*", Ascend});
+
+}  // namespace
 }  // namespace ge

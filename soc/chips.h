@@ -1,17 +1,23 @@
-// The chips known by name: one function per family, each in a file of its own. Used by soc/ only.
+// How a chip becomes known: one file per family, which registers its names. Used by soc/ only.
 #pragma once
 
-#include <optional>
+#include <string>
 #include <string_view>
 
 #include "soc/soc.h"
 
 namespace ge {
 
-// Fills vector width, compiler flags and load-time features of an x86-64 level (3 or 4).
-SocSpec X86Level(int level);  // soc/x86.cc
-SocSpec SapphireRapids();     // soc/sapphirerapids.cc
-// Any Ascend name: the host's numbers under that name, with a note for the user.
-std::optional<SocSpec> Ascend(std::string_view name, std::string* note);  // soc/ascend.cc
+struct Chip {
+  std::string name;  // as a user writes it; a last '*' stands for any ending
+  // The chip of that name; may leave a sentence for the user in *note (which may be null).
+  SocSpec (*make)(std::string_view name, std::string* note) = nullptr;
+};
+// `static const bool kKnown = RegisterChip({...});` at namespace scope.
+bool RegisterChip(Chip chip);
+
+// Vector width, compiler flags and load-time features of an x86-64 level (3 or 4): what others
+// start from.
+SocSpec X86Level(int level);
 
 }  // namespace ge

@@ -45,4 +45,10 @@ SocSpec HostSoc() {
   return soc;
 }
 
+namespace {
+
+[[maybe_unused]] const bool kKnown =
+    RegisterChip({"host", [](std::string_view, std::string*) { return HostSoc(); }});
+
+}  // namespace
 }  // namespace ge

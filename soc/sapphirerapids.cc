@@ -5,8 +5,9 @@
 #include "soc/chips.h"
 
 namespace ge {
+namespace {
 
-SocSpec SapphireRapids() {
+SocSpec SapphireRapids(std::string_view, std::string*) {
   SocSpec soc = X86Level(4);
   soc.name = "sapphirerapids";
   soc.vnni = true;
@@ -21,4 +22,7 @@ SocSpec SapphireRapids() {
   return soc;
 }
 
+[[maybe_unused]] const bool kKnown = RegisterChip({"sapphirerapids", SapphireRapids});
+
+}  // namespace
 }  // namespace ge

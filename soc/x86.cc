@@ -25,4 +25,11 @@ SocSpec X86Level(int level) {
   return soc;
 }
 
+namespace {
+
+[[maybe_unused]] const bool kKnown =
+    RegisterChip({"x86-64-v3", [](std::string_view, std::string*) { return X86Level(3); }}) &&
+    RegisterChip({"x86-64-v4", [](std::string_view, std::string*) { return X86Level(4); }});
+
+}  // namespace
 }  // namespace ge
