@@ -98,36 +98,41 @@ void KernelPrinter::PrintGemmLoops(const BrGemm& g, const std::string& acc) {
 void KernelPrinter::PrintGemmStep(const BrGemm& g, const std::string& acc, const std::string& k) {
   const DType type = GemmType(g);
   const std::string_view t = ge::Name(type);
-  const std::string_view a = ge::Name(kernel_.buffers[g.a_buffer].dtype);
-  const std::string_view b = ge::Name(kernel_.buffers[g.b_buffer].dtype);
-  const int64_t b_bytes = BytesFor(kernel_.buffers[g.b_buffer].dtype, 1);
+  const DType a = kernel_.buffers[g.a_buffer].dtype, b = kernel_.buffers[g.b_buffer].dtype;
+  const bool fixed = a == DType::kF32 && b == DType::kF32;
   Open();
   for (int v = 0; v < GemmVectors(g); ++v) {
     const int left = g.n - v * lanes_;
     std::string at = fmt::format("{} * {} + {}", k, Index(g.b_k), v * lanes_);
     if (g.prefetch > 0) {
-      Line("__builtin_prefetch({}B + ({} + {}) * {});", acc, at, g.prefetch, b_bytes);
+      Line("__builtin_prefetch({}B + ({} + {}) * {});", acc, at, g.prefetch, BytesFor(b, 1));
     }
-    if (left >= lanes_) {
-      Line("const v{} B{} = v_ld_{}({}B, {});", t, v, b, acc, at);
+    if (left < lanes_) {
+      Line("const v{} B{} = v_ldn_{}({}B, {}, {});", t, v, ge::Name(b), acc, at, left);
+    } else if (fixed) {
+      Line("vf32 B{}; GEMM_LOAD(B{}, {}B, {});", v, v, acc, at);
     } else {
-      Line("const v{} B{} = v_ldn_{}({}B, {}, {});", t, v, b, acc, at, left);
+      Line("const v{} B{} = v_ld_{}({}B, {});", t, v, ge::Name(b), acc, at);
     }
   }
   for (int r = 0; r < g.m; ++r) {
-    Line("const v{0} A{1} = v_bc_{0}(s_ld_{2}({3}A, {1}L * {4} + {5} * {6}));", t, r, a, acc,
-         Index(g.a_row), k, Index(g.a_k));
+    std::string at = fmt::format("{}L * {} + {} * {}", r, Index(g.a_row), k, Index(g.a_k));
+    if (fixed) {
+      Line("vf32 A{}; GEMM_BROADCAST(A{}, {}A, {});", r, r, acc, at);
+    } else {
+      Line("const v{0} A{1} = v_bc_{0}(s_ld_{2}({3}A, {4}));", t, r, ge::Name(a), acc, at);
+    }
     for (int v = 0; v < GemmVectors(g); ++v) {
       std::string c = Cell(acc, r, v);
-      if (type == DType::kF32) {
+      if (fixed) {
+        Line("GEMM_FMA({}, A{}, B{});", c, r, v);
+      } else if (type == DType::kF32) {
         Line("{0} = v_fma(A{1}, B{2}, {0});", c, r, v);
       } else {
         Line("{0} = {0} + A{1} * B{2};", c, r, v);
       }
     }
   }
-  // Loads of the next step must not be hoisted into this one: every register is taken.
-  Line("__asm__ volatile(\"\" ::: \"memory\");");
   Close();
 }
 

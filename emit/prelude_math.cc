@@ -4,7 +4,7 @@
 //   exp(x)  = 2^n * (1 + r + r^2 P(r)),         x = n ln2 + r, |r| <= ln2/2
 //   log(x)  = e ln2 + f - f^2/2 + f^3 P(f),     x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2)
 //   tanh(x) = x + x^3 P(x^2) below 0.625, else 1 - 2 / (exp(2|x|) + 1)
-//   erf(x)  = x P(x^2) below 0.92, else 1 - exp(-Q(|x|))
+//   erf(x)  = x + x P(x^2) below 0.92, else 1 - exp(-Q(|x|))
 //
 // Coefficients: minimax fits made for this file; errors are at most 2 ulp (emit/math_test.cc). NaN
 // and the sign of zero are kept. Constants are broadcast by lists, never by adding to zero, which
@@ -110,7 +110,7 @@ FN $f32 $_erf_f32($f32 x) {
   p = $_fma(p, u, $_bc_f32(-2.685949951e-02f));
   p = $_fma(p, u, $_bc_f32(1.128369719e-01f));
   p = $_fma(p, u, $_bc_f32(-3.761263490e-01f));
-  p = $_fma(p, u, $_bc_f32(1.128379226e+00f)) * x;
+  p = $_fma($_fma(p, u, $_bc_f32(1.283791671e-01f)), x, x);
   $f32 c = $_pickmin_f32($_bc_f32(3.93f), a);
   $f32 q = $_fma(c, $_bc_f32(-1.959366491e-04f), $_bc_f32(3.043211764e-03f));
   q = $_fma(q, c, $_bc_f32(-2.222689800e-02f));

@@ -106,6 +106,7 @@ FN vf32 v_sqrt_f32(vf32 x) { return SQRT_PS(x); }
 )";
 
 constexpr const char* kAvx512 = R"(
+#define VR "v"
 #define ROUND_PS(x, i) __builtin_ia32_rndscaleps_mask(x, i, x, -1, 4)
 #define FMA_PS(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)
 #define SQRT_PS(x) __builtin_ia32_sqrtps512_mask(x, x, -1, 4)
@@ -144,6 +145,7 @@ FN void v_st8n(void* p, vu64 x, si64 n) {
 )";
 
 constexpr const char* kAvx2 = R"(
+#define VR "x"
 #define ROUND_PS(x, i) __builtin_ia32_roundps256(x, i)
 #define FMA_PS(a, b, c) __builtin_ia32_vfmaddps256(a, b, c)
 #define SQRT_PS(x) __builtin_ia32_sqrtps256(x)
@@ -155,6 +157,13 @@ constexpr const char* kAvx2 = R"(
 FN v##e v_ld##b##n(const void* p, si64 n) { v##e r = {}; for (int l = 0; l < n; l++) r[l] = s_ld##b((const char*)p + l * b); return r; } \
 FN void v_st##b##n(void* p, v##e x, si64 n) { for (int l = 0; l < n; l++) s_st##b((char*)p + l * b, x[l]); }
 TAIL(1, u8) TAIL(2, u16) TAIL(4, u32) TAIL(8, u64)
+)";
+
+// The instruction template of BrGemm. Volatile: the order of the text is the order of the code.
+constexpr const char* kGemm = R"(
+#define GEMM_LOAD(x, p, i) __asm__ volatile("vmovups %1, %0" : "=" VR(x) : "m"(*(const vf32_m*)((p) + (i) * 4)))
+#define GEMM_BROADCAST(x, p, i) __asm__ volatile("vbroadcastss %1, %0" : "=" VR(x) : "m"(*(const sf32_m*)((p) + (i) * 4)))
+#define GEMM_FMA(c, a, b) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+" VR(c) : VR(a), VR(b))
 )";
 
 }  // namespace
@@ -172,6 +181,7 @@ std::string PreludeTypes(const SocSpec& soc) {
   text += "FN vi64 v_iota_i64(void) { return (vi64){" + iota + "}; }\n";
   text += soc.masks ? kAvx512 : kAvx2;
   text += kVectorMath;
+  text += kGemm;
   // The half conversions as functions with one name for both widths.
   text +=
       "FN vf32 v_half(vu16 x) { return F16_TO_F32((vi16)x); }\n"

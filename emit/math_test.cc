@@ -1,0 +1,143 @@
+// Accuracy of the generated mathematics: the error in units of the last place against libm's
+// double, over many points of each function's range; special values exactly.
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "base/fp_state.h"
+#include "emit/run_code_test.h"
+#include "tile/builder.h"
+
+namespace ge::emit {
+namespace {
+
+using tile::Builder;
+using tile::Kernel;
+using tile::LoopKind;
+using tile::Op;
+
+struct Function {
+  const char* name;
+  Op op;
+  double (*exact)(double);
+  float lo, hi;
+  double max_ulp;
+};
+
+const Function kFunctions[] = {
+    {"exp", Op::kExp, std::exp, -87, 88.7f, 2},
+    {"tanh", Op::kTanh, std::tanh, -12, 12, 2},
+    {"erf", Op::kErf, std::erf, -5, 5, 2},
+    {"log", Op::kLog, std::log, 1e-6f, 100, 2},
+    {"sin", Op::kSin, std::sin, -100, 100, 2},
+    {"cos", Op::kCos, std::cos, -100, 100, 2},
+    {"expm1", Op::kExpm1, std::expm1, -20, 20, 2.5},
+    {"log1p", Op::kLog1p, std::log1p, -0.99f, 50, 2.5},
+};
+
+// Distance in units of the last place of the exact value; near zero in units of the smallest
+// normal.
+double Ulps(float got, double exact) {
+  float nearest = std::fabs(static_cast<float>(exact));
+  double unit = static_cast<double>(
+                    std::nextafter(std::max(nearest, std::numeric_limits<float>::min()), 3e38f)) -
+                static_cast<double>(std::max(nearest, std::numeric_limits<float>::min()));
+  return std::fabs(static_cast<double>(got) - exact) / unit;
+}
+
+TEST(EmitMath, UlpErrors) {
+  FpState state;
+  constexpr int64_t kPoints = 1 << 20;
+  ExprArena arena;
+  std::vector<Kernel> kernels(std::size(kFunctions));
+  std::vector<const Kernel*> pointers;
+  for (size_t f = 0; f < kernels.size(); ++f) {
+    Builder b(kernels[f], arena);
+    int x = b.Arg("x", DType::kF32, kPoints, false), y = b.Arg("y", DType::kF32, kPoints, true);
+    b.For("i", kPoints, LoopKind::kVector,
+          [&](Expr i) { b.Store(y, i, b.Unary(kFunctions[f].op, b.Load(x, i))); });
+    pointers.push_back(&kernels[f]);
+  }
+  for (const Target& target : TestTargets()) {
+    CodeObject code = MustCompile(pointers, target);
+    LoadedCode loaded(code.bytes);
+    for (size_t f = 0; f < kernels.size(); ++f) {
+      const Function& function = kFunctions[f];
+      std::vector<float> x(kPoints);
+      for (int64_t i = 0; i < kPoints; ++i) {
+        // Half of the points evenly, half towards zero in powers.
+        float t = static_cast<float>(i) / static_cast<float>(kPoints - 1);
+        x[static_cast<size_t>(i)] =
+            i % 2 ? function.lo + t * (function.hi - function.lo)
+                  : std::max(function.lo, std::ldexp((i % 4 ? -1.0f : 1.0f) * (1 + t),
+                                                     -static_cast<int>(i % 30)));
+        if (function.op == Op::kLog)
+          x[static_cast<size_t>(i)] = std::fabs(x[static_cast<size_t>(i)]);
+      }
+      auto got =
+          CallKernel(loaded.kernel(code.index[f]), {TestBuffer::Of(x), TestBuffer::Of(x)}, {}, 1, 0)
+              .back()
+              .As<float>();
+      double worst = 0;
+      float at = 0;
+      for (size_t i = 0; i < x.size(); ++i) {
+        double u = Ulps(got[i], function.exact(static_cast<double>(x[i])));
+        if (!(u <= worst)) worst = u, at = x[i];
+      }
+      EXPECT_LE(worst, function.max_ulp)
+          << function.name << "(" << at << ") " << target.soc << " " << target.compiler;
+    }
+  }
+}
+
+TEST(EmitMath, SpecialValues) {
+  FpState state;
+  const float inf = std::numeric_limits<float>::infinity(),
+              nan = std::numeric_limits<float>::quiet_NaN();
+  struct Point {
+    Op op;
+    float x, y;
+  };
+  const std::vector<Point> points = {
+      {Op::kExp, -inf, 0},        {Op::kExp, inf, inf},     {Op::kExp, nan, nan},
+      {Op::kExp, 0, 1},           {Op::kExp, -104, 0},      {Op::kExp, 89, inf},
+      {Op::kTanh, -0.0f, -0.0f},  {Op::kTanh, inf, 1},      {Op::kTanh, -inf, -1},
+      {Op::kTanh, nan, nan},      {Op::kErf, -0.0f, -0.0f}, {Op::kErf, inf, 1},
+      {Op::kErf, -inf, -1},       {Op::kErf, nan, nan},     {Op::kLog, 0, -inf},
+      {Op::kLog, -1, nan},        {Op::kLog, inf, inf},     {Op::kLog, 1, 0},
+      {Op::kSin, -0.0f, -0.0f},   {Op::kCos, 0, 1},         {Op::kSin, inf, nan},
+      {Op::kExpm1, -0.0f, -0.0f}, {Op::kExpm1, -inf, -1},   {Op::kLog1p, -1, -inf},
+      {Op::kLog1p, -0.0f, -0.0f}};
+  ExprArena arena;
+  std::vector<Kernel> kernels(points.size());
+  std::vector<const Kernel*> pointers;
+  for (size_t f = 0; f < kernels.size(); ++f) {
+    Builder b(kernels[f], arena);
+    int x = b.Arg("x", DType::kF32, 17, false), y = b.Arg("y", DType::kF32, 17, true);
+    b.For("i", 17, LoopKind::kVector,
+          [&](Expr i) { b.Store(y, i, b.Unary(points[f].op, b.Load(x, i))); });
+    pointers.push_back(&kernels[f]);
+  }
+  for (const Target& target : TestTargets()) {
+    CodeObject code = MustCompile(pointers, target);
+    LoadedCode loaded(code.bytes);
+    for (size_t f = 0; f < points.size(); ++f) {
+      std::vector<float> x(17, points[f].x);
+      auto got =
+          CallKernel(loaded.kernel(code.index[f]), {TestBuffer::Of(x), TestBuffer::Of(x)}, {}, 1, 0)
+              .back()
+              .As<float>();
+      for (float g : got) {
+        bool same = std::isnan(points[f].y)
+                        ? std::isnan(g)
+                        : g == points[f].y && std::signbit(g) == std::signbit(points[f].y);
+        ASSERT_TRUE(same) << "op " << static_cast<int>(points[f].op) << "(" << points[f].x
+                          << ") = " << g << ", want " << points[f].y << " " << target.soc << " "
+                          << target.compiler;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ge::emit
