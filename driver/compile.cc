@@ -216,7 +216,10 @@ Status Finish(Compilation& c) {
 }
 
 Result<CompileReport> ReportOf(Compilation& c, Status status) {
-  if (!status.ok()) return std::move(status).In(c.request.model);
+  const std::filesystem::path model(c.request.model);
+  if (!status.ok() && !status.message().starts_with(model.filename().string() + ": "))
+    return std::move(status).In(c.request.model);
+  if (!status.ok()) return status;
   return std::move(c.report);
 }
 

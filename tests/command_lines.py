@@ -92,6 +92,22 @@ class Atc(unittest.TestCase):
         for dim in ("0", "-2", "a", ""):
             self.refused(self.atc("--input_shape=x:%s,3,16,16" % dim), "E10002", "[%s]" % dim)
 
+    def test_output_that_is_a_folder_or_the_model(self):
+        self.refused(run("atc", "--model=" + os.path.join(MODELS, "conv.onnx"), "--framework=5", "--output=" + self.folder.name + "/"),
+                     "E10001", "is a folder")
+        self.assertEqual(os.listdir(self.folder.name), [])
+        with open(os.path.join(MODELS, "conv.onnx"), "rb") as f:
+            data = f.read()
+        copy = self.out + "2.om"
+        with open(copy, "wb") as f:
+            f.write(data)
+        self.refused(run("atc", "--model=" + copy, "--framework=5", "--output=" + copy), "E10001", "replace the model")
+        with open(copy, "rb") as f:
+            self.assertEqual(f.read(), data)
+
+    def test_empty_value(self):
+        self.refused(run("atc", "--model=", "--framework=5", "--output=" + self.out), "E10004", "[--model]")
+
     def test_info_log(self):
         _, out, _ = self.atc("--log=info")
         self.assertIn("region", out)
@@ -125,6 +141,28 @@ class Ge(unittest.TestCase):
         status, _, err = run("ge", "run", self.om, "--input", path, "--shape", "x:1,3,16,16")
         self.assertNotEqual(status, 0)
         self.assertIn("4 bytes given, 3072 needed", err)
+
+    def test_shape_of_an_input_that_is_not_there(self):
+        status, _, err = run("ge", "run", self.om, "--shape", "z:1,3,16,16")
+        self.assertEqual(status, 1)
+        self.assertIn("the model has no such input; it has x", err)
+
+    def test_more_memory_than_there_is(self):
+        status, _, err = run("ge", "run", self.om, "--shape", "x:900000000000,3,16,16")
+        self.assertEqual(status, 1)
+        self.assertEqual(len(err.splitlines()), 1)
+
+    def test_inputs_that_are_not_files(self):
+        for path in (self.folder.name, os.path.join(self.folder.name, "absent.npy")):
+            status, _, err = run("ge", "run", self.om, "--input", path)
+            self.assertEqual(status, 1)
+            self.assertIn(path, err)
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
+    def test_full_disk(self):
+        status, _, err = run("ge", "bench", self.om, "--seconds", "0.1", "--json", "/dev/full")
+        self.assertEqual(status, 1)
+        self.assertIn("/dev/full: cannot write", err)
 
     def test_bench(self):
         path = os.path.join(self.folder.name, "bench.json")

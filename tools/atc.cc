@@ -9,12 +9,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "driver/compile.h"
 #include "import/onnx/import.h"
 #include "tools/shape_option.h"
 #include "tools/suggest.h"
+#include "tools/verbs.h"
 
 namespace ge {
 namespace {
@@ -137,6 +139,23 @@ Fault CheckOptions(const Options& o) {
           "null, debug, info, warning or error"};
 }
 
+// The output may neither be hidden in a folder nor replace the model.
+Fault CheckPaths(const std::string& model, const std::string& output) {
+  const std::filesystem::path path(output);
+  std::error_code ignored;
+  if (path.filename() == ".om" || std::filesystem::is_directory(path, ignored))
+    return {"E10001", fmt::format("Value [{}] for parameter [--output] is a folder", output),
+            "give --output=FOLDER/NAME"};
+  if (std::filesystem::equivalent(path, model, ignored))
+    return {"E10001", fmt::format("[--output] {} would replace the model", output),
+            "give another --output"};
+  if (const auto parent = path.parent_path();
+      !parent.empty() && !std::filesystem::is_directory(parent, ignored))
+    return {"E10001", fmt::format("[--output] folder {} does not exist", parent.string()),
+            "make the folder first"};
+  return {};
+}
+
 void PrintReport(const CompileReport& r, bool info) {
   for (const std::string& note : r.notes) std::printf("note: %s\n", note.c_str());
   if (!info) return;
@@ -160,6 +179,13 @@ int Run(int argc, char** argv) {
   app.option_defaults()->always_capture_default(false);
   Options o;
   AddOptions(app, o);
+  for (int i = 1; i < argc; ++i) {  // CLI11 would take the next word as the value
+    const std::string_view word = argv[i];
+    if (!word.starts_with("--") || word.back() != '=') continue;
+    std::printf("%s\n", kStart);
+    return Fail("E10004",
+                fmt::format("Value for [{}] is empty or missing", word.substr(0, word.size() - 1)));
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -183,6 +209,8 @@ int Run(int argc, char** argv) {
   CompileRequest request;
   request.model = o.model;
   request.output = o.output.ends_with(".om") ? o.output : o.output + ".om";
+  if (Fault f = CheckPaths(o.model, request.output); !f.code.empty())
+    return Fail(f.code, f.message, f.solution);
   request.soc_version = o.soc_version;
   request.command_line = CommandLine(argc, argv);
   request.compiler = o.compiler;
@@ -218,4 +246,7 @@ int Run(int argc, char** argv) {
 }  // namespace
 }  // namespace ge
 
-int main(int argc, char** argv) { return ge::Run(argc, argv); }
+int main(int argc, char** argv) {
+  ge::SayOutOfMemory();
+  return ge::Run(argc, argv);
+}

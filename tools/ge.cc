@@ -8,6 +8,7 @@ int main(int argc, char** argv) {
   CLI::App app{
       "ge: runs, measures and looks into models.\n"
       "Example: ge run resnet50.om --input cat.png --output out --topk 5\n"};
+  ge::SayOutOfMemory();
   app.require_subcommand(1);
   int exit_code = 0;
   ge::AddRunVerb(app, exit_code);

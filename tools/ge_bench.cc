@@ -68,7 +68,8 @@ Status Bench(BenchOptions& o) {
   for (int i = 0; i < o.warmup; ++i) GE_TRY(execute());
   std::vector<double> ms;
   const auto begin = Clock::now();
-  while (static_cast<int>(ms.size()) < o.rounds && Ms(begin, Clock::now()) < o.seconds * 1000) {
+  while (ms.empty() ||
+         (static_cast<int>(ms.size()) < o.rounds && Ms(begin, Clock::now()) < o.seconds * 1000)) {
     const auto a = Clock::now();
     GE_TRY(execute());
     ms.push_back(Ms(a, Clock::now()));
@@ -98,6 +99,7 @@ Status Bench(BenchOptions& o) {
   if (!o.json.empty()) {
     std::ofstream file(o.json);
     file << result.dump(2) << "\n";
+    file.close();  // the last bytes may meet a full disk
     if (!file) return Error(Code::kUnavailable, o.json + ": cannot write the file");
   }
   return {};
@@ -118,7 +120,7 @@ void AddBenchVerb(CLI::App& app, int& exit_code) {
       ->expected(1, 1 << 16);
   verb->add_option("--per-kernel", o->per_kernel, "print the N slowest tasks");
   verb->add_option("--json", o->json, "write the figures to this file");
-  verb->callback([o, &exit_code] { exit_code = ExitCode(Bench(*o).In(o->model)); });
+  verb->callback([o, &exit_code] { exit_code = ExitCode(Bench(*o), o->model); });
 }
 
 }  // namespace ge

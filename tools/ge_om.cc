@@ -74,7 +74,7 @@ void AddOmVerb(CLI::App& app, int& exit_code) {
   verb->add_flag("--ir", o->ir, "the optimised graph as text");
   verb->add_flag("--description", o->description, "how it was made, as JSON");
   verb->add_flag("--verify", o->verify, "check the weights' checksum too");
-  verb->callback([o, &exit_code] { exit_code = ExitCode(Show(*o).In(o->model)); });
+  verb->callback([o, &exit_code] { exit_code = ExitCode(Show(*o), o->model); });
 }
 
 }  // namespace ge

@@ -87,9 +87,10 @@ Status RunModel(RunOptions& o) {
 
 }  // namespace
 
-int ExitCode(const Status& status) {
+int ExitCode(const Status& status, const std::string& model) {
   if (status.ok()) return 0;
-  std::fprintf(stderr, "ge: %s\n", status.message().c_str());
+  const bool named = model.empty() || status.message().starts_with(model + ": ");
+  std::fprintf(stderr, "ge: %s%s\n", named ? "" : (model + ": ").c_str(), status.message().c_str());
   return 1;
 }
 
@@ -111,7 +112,7 @@ void AddRunVerb(CLI::App& app, int& exit_code) {
   verb->add_option("--std", o->inputs.std, "of pictures");
   verb->add_flag("--bgr", o->inputs.bgr, "pictures in BGR order");
   verb->add_flag("--verify", o->verify, "check the weights' checksum too");
-  verb->callback([o, &exit_code] { exit_code = ExitCode(RunModel(*o).In(o->model)); });
+  verb->callback([o, &exit_code] { exit_code = ExitCode(RunModel(*o), o->model); });
 }
 
 }  // namespace ge

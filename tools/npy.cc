@@ -7,6 +7,7 @@
 
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -57,8 +58,11 @@ Result<std::vector<int64_t>> ParseShape(std::string_view text) {
 }  // namespace
 
 Result<std::vector<std::byte>> ReadFile(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return Invalid(path + ": is a folder");
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return Error(Code::kNotFound, path + ": cannot open the file");
+  if (file.tellg() < 0) return Invalid(path + ": not a regular file");
   std::vector<std::byte> bytes(static_cast<size_t>(file.tellg()));
   file.seekg(0);
   file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
@@ -86,7 +90,8 @@ Result<Array> ReadNpy(const std::string& path) {
     if (descr.find(fmt::format("'{}'", d.text)) != std::string_view::npos && descr.find(d.text) < 4)
       a.dtype = d.dtype;
   if (a.dtype == DType::kNone)
-    return Unsupported(fmt::format("{}: dtype {}", path, descr.substr(0, descr.find(','))));
+    return Unsupported(
+        fmt::format("{}: element type{} is not read", path, descr.substr(0, descr.find(','))));
   auto shape = ParseShape(Field(header, "shape"));
   if (!shape.ok()) return Status(shape.status()).In(path);
   a.dims = *shape;
@@ -113,6 +118,7 @@ Status WriteNpy(const std::string& path, const Array& a) {
   file << header;
   file.write(reinterpret_cast<const char*>(a.bytes.data()),
              static_cast<std::streamsize>(a.bytes.size()));
+  file.close();  // the last bytes may meet a full disk
   if (!file) return Error(Code::kUnavailable, path + ": cannot write the file");
   return {};
 }

@@ -6,12 +6,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 #include <random>
 
 #include "abi/convert.h"
 #include "tile/interpret.h"
 #include "tools/picture.h"
+#include "tools/verbs.h"
 
 namespace ge {
 namespace {
@@ -41,6 +45,12 @@ std::vector<int64_t> KnownDims(const om::Plan& plan, const om::IoTensor& io) {
     dims.push_back(e.end - e.begin == 1 && code.op == om::SizeOp::kConst ? code.value : -1);
   }
   return dims;
+}
+
+std::string InputNames(const om::Plan& plan) {
+  std::vector<std::string> names;
+  for (const om::IoTensor& io : plan.inputs) names.push_back(io.name);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 void FillRandom(Array& a, uint64_t seed) {
@@ -108,6 +118,14 @@ Result<Array> ReadInput(const std::string& path, DType dtype, const std::vector<
 
 }  // namespace
 
+void SayOutOfMemory() {
+  std::set_new_handler([] {
+    std::fputs("out of memory: a shape, a file or a model needs more than this machine has\n",
+               stderr);
+    std::_Exit(1);
+  });
+}
+
 std::string DimsText(const std::vector<int64_t>& dims) {
   return fmt::format("[{}]", fmt::join(dims, ","));
 }
@@ -156,6 +174,12 @@ Result<std::vector<Array>> BindInputs(const rt::Model& model, const InputOptions
   if (in_order.size() > plan.inputs.size())
     return Invalid(fmt::format("{} input files given, the model has {} inputs", in_order.size(),
                                plan.inputs.size()));
+  for (const auto& [name, dims] : options.shapes) {
+    const auto named = [&name](const om::IoTensor& io) { return io.name == name; };
+    if (std::none_of(plan.inputs.begin(), plan.inputs.end(), named))
+      return Invalid(fmt::format("--shape {}: the model has no such input; it has {}", name,
+                                 InputNames(plan)));
+  }
   std::vector<Array> arrays;
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     const om::IoTensor& io = plan.inputs[i];
