@@ -196,6 +196,10 @@ Result<std::vector<Array>> BindInputs(const rt::Model& model, const InputOptions
     a.dtype = static_cast<DType>(io.dtype);
     for (int64_t& d : dims) d = d < 0 ? 1 : d;
     a.dims = dims;
+    int64_t bits = BitWidth(a.dtype);
+    for (int64_t d : dims)
+      if (__builtin_mul_overflow(bits, std::max<int64_t>(d, 1), &bits))
+        return Invalid(fmt::format("input \"{}\": {} overflows", io.name, DimsText(dims)));
     FillRandom(a, i + 1);
     arrays.push_back(std::move(a));
   }
