@@ -289,7 +289,9 @@ Result<CodeObject> CompileKernels(std::span<const tile::Kernel* const> kernels, 
     GE_ASSIGN(compiler, FindCompiler());
   }
   Build b{soc, compiler, options, {}, CodeCache(options.cache_dir), {}, {}, {}, {}, 0, 0};
-  if (!b.folder.ok()) return Error(Code::kResourceExhausted, "cannot create a temporary folder");
+  if (!b.folder.ok())
+    return Error(Code::kResourceExhausted,
+                 "cannot create a folder for temporary files; see TMPDIR");
   CodeObject code;
   const std::string common = CommonKey(soc, options.sanitize, compiler.id);
   std::unordered_map<std::string, int> known;

@@ -55,6 +55,31 @@ TEST_F(CompileTest, EqualKernelsShareCodeAndTheCacheKeepsIt) {
   EXPECT_EQ(FirstOf(loaded.kernel(second.index[1])), 6);
 }
 
+TEST(ScratchFolder, RemovesWhatKilledProcessesLeft) {
+  namespace fs = std::filesystem;
+  ScratchFolder outer;
+  const std::string abandoned = outer.File("ge-cc-abandoned"), foreign = outer.File("other");
+  const char* before = std::getenv("TMPDIR");
+  const std::string saved = before != nullptr ? before : "";
+  setenv("TMPDIR", outer.File("").c_str(), 1);
+  {
+    const ScratchFolder alive;
+    fs::create_directory(abandoned);
+    fs::create_directory(foreign);
+    const auto old = fs::file_time_type::clock::now() - std::chrono::hours(1);
+    fs::last_write_time(alive.File(""), old);
+    const ScratchFolder next;
+    EXPECT_TRUE(fs::exists(abandoned));  // young
+    fs::last_write_time(abandoned, old);
+    fs::last_write_time(foreign, old);
+    const ScratchFolder last;
+    EXPECT_FALSE(fs::exists(abandoned));
+    EXPECT_TRUE(fs::exists(foreign));
+    EXPECT_TRUE(fs::exists(alive.File("")));
+  }
+  before != nullptr ? setenv("TMPDIR", saved.c_str(), 1) : unsetenv("TMPDIR");
+}
+
 TEST_F(CompileTest, OverlappingBatchesLink) {
   Kernel a, b, c;
   Scale(a, arena_, "a", 2);

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 
 extern char** environ;
@@ -27,6 +29,27 @@ std::string ReadAll(int fd) {
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return text;
     text.append(buffer, static_cast<size_t>(n));
+  }
+}
+
+constexpr const char* kScratchPrefix = "ge-cc-";
+
+// A living scratch folder is locked by its process; the kernel unlocks those of processes that were
+// killed. Young folders are left alone: their lock may be about to be taken.
+void RemoveAbandoned(const std::string& base) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(base, error), end; !error && it != end;
+       it.increment(error)) {
+    if (!it->path().filename().string().starts_with(kScratchPrefix)) continue;
+    const int fd = open(it->path().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) continue;
+    struct stat s{};
+    std::error_code ignored;
+    if (fstat(fd, &s) == 0 && s.st_uid == geteuid() && std::time(nullptr) - s.st_mtime > 60 &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0) {
+      std::filesystem::remove_all(it->path(), ignored);
+    }
+    close(fd);
   }
 }
 
@@ -105,14 +128,22 @@ Status WriteFileAtomically(const std::string& path, std::string_view bytes) {
 
 ScratchFolder::ScratchFolder() {
   const char* base = std::getenv("TMPDIR");
-  path_ = std::string(base != nullptr && *base ? base : "/tmp") + "/ge-cc-XXXXXX";
-  if (mkdtemp(path_.data()) == nullptr) path_.clear();
+  const std::string folder = base != nullptr && *base ? base : "/tmp";
+  RemoveAbandoned(folder);
+  path_ = folder + "/" + kScratchPrefix + "XXXXXX";
+  if (mkdtemp(path_.data()) == nullptr) {
+    path_.clear();
+    return;
+  }
+  lock_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_ >= 0) flock(lock_, LOCK_EX | LOCK_NB);
 }
 
 ScratchFolder::~ScratchFolder() {
   if (path_.empty()) return;
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+  if (lock_ >= 0) close(lock_);
 }
 
 }  // namespace ge::emit

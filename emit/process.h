@@ -23,7 +23,8 @@ Result<std::string> ReadWholeFile(const std::string& path);
 // Writes beside `path` and renames: readers see the old file or the whole new one.
 Status WriteFileAtomically(const std::string& path, std::string_view bytes);
 
-// A folder in the temporary folder that is removed with its files when this goes.
+// A folder in the temporary folder that is removed with its files when this goes; if the process is
+// killed, by the next one.
 class ScratchFolder {
  public:
   ScratchFolder();
@@ -35,6 +36,7 @@ class ScratchFolder {
 
  private:
   std::string path_;
+  int lock_ = -1;
 };
 
 }  // namespace ge::emit
