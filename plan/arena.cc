@@ -1,17 +1,18 @@
 // Greedy placement: buffers in some order, each into a gap between those that live at the same
-// time. Small problems try several orders and then move what made the arena high to the front; the
-// lowest result wins. Invariant of a layout: no two buffers share time and bytes.
+// time. Small problems try several orders; above the lower bound, the exact search follows
+// (plan/arena_search.h). The lowest result wins. Invariant of a layout: no two buffers share time
+// and bytes.
 #include "plan/arena.h"
 
 #include <algorithm>
 #include <numeric>
-#include <random>
+
+#include "plan/arena_search.h"
 
 namespace ge {
 namespace {
 
-constexpr size_t kTryAll = 2000;           // buffers up to which several orders are tried
-constexpr int64_t kSearchWork = 12 << 20;  // neighbours that the search may look at
+constexpr size_t kTryAll = 2000;  // buffers up to which several orders are tried
 
 enum class Fit { kLowest, kTightest };
 
@@ -84,13 +85,12 @@ class Placer {
   }
 
   const std::vector<int64_t>& offsets() const { return offsets_; }
-  int64_t work() const { return work_; }
+  int64_t alignment() const { return alignment_; }
 
  private:
   int64_t Find(const ArenaBuffer& buffer, Fit fit) {
     near_.clear();
     index_.Overlapping(buffer.first, buffer.last, near_);
-    work_ += static_cast<int64_t>(near_.size()) + 8;
     std::sort(near_.begin(), near_.end(), [&](int a, int b) { return offsets_[a] < offsets_[b]; });
     int64_t at = 0, best = -1, best_gap = INT64_MAX;
     for (int other : near_) {
@@ -110,7 +110,6 @@ class Placer {
   TimeIndex index_;
   std::vector<int64_t> offsets_;
   std::vector<int> near_;
-  int64_t work_ = 0;
 };
 
 int64_t LowerBound(const std::vector<ArenaBuffer>& buffers, const std::vector<int>& order,
@@ -147,7 +146,7 @@ class Search {
     best_.lower_bound = LowerBound(buffers, all_, placer_);
   }
 
-  ArenaLayout Run() {
+  ArenaLayout Run(int64_t search_work) {
     const bool small = all_.size() <= kTryAll;
     for (double (*key)(const ArenaBuffer&) : {BySize, ByArea, BySpan, ByFirst, ByLast}) {
       std::vector<int> order = all_;
@@ -161,7 +160,7 @@ class Search {
       }
       if (!small) break;
     }
-    if (small) Improve();
+    if (small && search_work > 0 && best_.height > best_.lower_bound) Lower(search_work);
     return best_;
   }
 
@@ -171,51 +170,30 @@ class Search {
     if (height >= best_.height) return;
     best_.height = height;
     best_.offsets = placer_.offsets();
-    best_order_ = order;
-    best_fit_ = fit;
   }
 
-  // Moves a buffer at the top, or one by chance, to another place of the order: to the front
-  // mostly.
-  void Improve() {
-    std::mt19937 random(1);
-    const auto n = static_cast<uint32_t>(all_.size());
-    std::vector<int> order = best_order_;
-    std::vector<int64_t> offsets = best_.offsets;
-    int64_t height = best_.height;
-    while (placer_.work() < kSearchWork && best_.height > best_.lower_bound) {
-      std::vector<int> next = order;
-      std::vector<size_t> top;
-      for (size_t i = 0; i < next.size(); ++i) {
-        if (offsets[next[i]] + placer_.RoundUp(buffers_[next[i]].bytes) == height) top.push_back(i);
-      }
-      const size_t from = !top.empty() && random() % 2 ? top[random() % top.size()] : random() % n;
-      const size_t to = from > 0 && random() % 4 ? random() % from : random() % n;
-      const int moved = next[from];
-      next.erase(next.begin() + static_cast<std::ptrdiff_t>(from));
-      next.insert(next.begin() + static_cast<std::ptrdiff_t>(to), moved);
-      const int64_t now = placer_.Place(next, best_fit_, height + 1);
-      if (now > height) continue;
-      order = std::move(next);
-      height = now;
-      offsets = placer_.offsets();
-      if (now >= best_.height) continue;
-      best_.height = now;
-      best_.offsets = offsets;
-    }
+  // The exact search sees only buffers that have bytes.
+  void Lower(int64_t work) {
+    std::vector<ArenaBuffer> buffers;
+    for (int b : all_) buffers.push_back(buffers_[b]);
+    ArenaLayout layout{std::vector<int64_t>(all_.size()), best_.height, best_.lower_bound};
+    LowerArena(buffers, placer_.alignment(), work, layout);
+    if (layout.height >= best_.height) return;
+    best_.height = layout.height;
+    for (size_t i = 0; i < all_.size(); ++i) best_.offsets[all_[i]] = layout.offsets[i];
   }
 
   const std::vector<ArenaBuffer>& buffers_;
   Placer placer_;
-  std::vector<int> all_, best_order_;
-  Fit best_fit_ = Fit::kLowest;
+  std::vector<int> all_;
   ArenaLayout best_;
 };
 
 }  // namespace
 
-ArenaLayout PlanArena(const std::vector<ArenaBuffer>& buffers, int64_t alignment) {
-  return Search(buffers, alignment).Run();
+ArenaLayout PlanArena(const std::vector<ArenaBuffer>& buffers, int64_t alignment,
+                      int64_t search_work) {
+  return Search(buffers, alignment).Run(search_work);
 }
 
 }  // namespace ge

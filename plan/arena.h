@@ -16,6 +16,11 @@ struct ArenaLayout {
   int64_t height = 0;
   int64_t lower_bound = 0;  // largest sum of sizes alive at one task
 };
-ArenaLayout PlanArena(const std::vector<ArenaBuffer>& buffers, int64_t alignment = 64);
+
+// Work of the exact search (plan/arena_search.h) that is allowed while the heuristics' layout is
+// above the lower bound; 0: heuristics alone.
+inline constexpr int64_t kArenaWork = 50'000'000;
+ArenaLayout PlanArena(const std::vector<ArenaBuffer>& buffers, int64_t alignment = 64,
+                      int64_t search_work = kArenaWork);
 
 }  // namespace ge

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <random>
 #include <sstream>
 
@@ -66,6 +67,75 @@ TEST(Arena, RandomProblems) {
   }
 }
 
+// The lowest height of all: some order of placing every buffer as low as it goes gives it.
+int64_t LowestOfAllOrders(const std::vector<ArenaBuffer>& buffers) {
+  std::vector<int> order(buffers.size());
+  std::iota(order.begin(), order.end(), 0);
+  int64_t lowest = INT64_MAX;
+  do {
+    std::vector<int64_t> offsets(buffers.size(), -1);
+    int64_t height = 0;
+    for (int b : order) {
+      int64_t at = 0;
+      for (bool moved = true; moved;) {
+        moved = false;
+        for (size_t o = 0; o < buffers.size(); ++o) {
+          const bool together =
+              buffers[o].first <= buffers[b].last && buffers[b].first <= buffers[o].last;
+          if (offsets[o] < 0 || !together || at >= offsets[o] + buffers[o].bytes ||
+              offsets[o] >= at + buffers[b].bytes)
+            continue;
+          at = offsets[o] + buffers[o].bytes;
+          moved = true;
+        }
+      }
+      offsets[b] = at;
+      height = std::max(height, at + buffers[b].bytes);
+    }
+    lowest = std::min(lowest, height);
+  } while (std::next_permutation(order.begin(), order.end()));
+  return lowest;
+}
+
+// GE_ARENA_PROBLEMS sets how many.
+TEST(Arena, SmallProblemsAreSolvedExactly) {
+  const char* wish = std::getenv("GE_ARENA_PROBLEMS");
+  const int problems = wish ? std::atoi(wish) : 20000;
+  std::mt19937 random(3);
+  int above = 0;
+  for (int problem = 0; problem < problems; ++problem) {
+    const int count = 7 + static_cast<int>(random() % 3), tasks = 20, largest = 2;
+    std::vector<ArenaBuffer> buffers;
+    for (int i = 0; i < count; ++i) {
+      const auto a = static_cast<int32_t>(random() % tasks),
+                 b = static_cast<int32_t>(random() % tasks);
+      buffers.push_back(
+          {std::min(a, b), std::max(a, b), static_cast<int64_t>(1 + random() % largest)});
+    }
+    const ArenaLayout layout = PlanArena(buffers, 1);
+    ExpectSound(buffers, layout, 1);
+    if (layout.height == layout.lower_bound) continue;
+    ASSERT_EQ(layout.height, LowestOfAllOrders(buffers)) << "problem " << problem;
+    ++above;
+  }
+  printf("%d problems, %d of them above the lower bound\n", problems, above);
+}
+
+TEST(Arena, SameResultEveryTime) {
+  std::mt19937 random(4);
+  std::vector<ArenaBuffer> buffers;
+  for (int i = 0; i < 120; ++i) {
+    const auto first = static_cast<int32_t>(random() % 60);
+    buffers.push_back({first, first + static_cast<int32_t>(random() % 30),
+                       static_cast<int64_t>(64 * (1 + random() % 200))});
+  }
+  const ArenaLayout a = PlanArena(buffers, 64, 2'000'000), b = PlanArena(buffers, 64, 2'000'000);
+  EXPECT_EQ(a.offsets, b.offsets);
+  const ArenaLayout fast = PlanArena(buffers, 64, 0);
+  ExpectSound(buffers, a, 64);
+  EXPECT_LE(a.height, fast.height);
+}
+
 TEST(Arena, LargerRandomProblems) {
   std::mt19937 random(2);
   for (int count : {100, 300, 3000}) {
@@ -89,19 +159,24 @@ TEST(Arena, ChainsReachTheBound) {
   EXPECT_EQ(layout.height, layout.lower_bound);
 }
 
-TEST(Arena, TimeGrowsLinearly) {
-  const auto seconds = [](int count) {
-    std::vector<ArenaBuffer> chain;
-    for (int32_t i = 0; i < count; ++i) chain.push_back({i, i + 1 + i % 3, 64 * (1 + i % 11)});
-    const auto start = std::chrono::steady_clock::now();
-    const ArenaLayout layout = PlanArena(chain);
-    EXPECT_GE(layout.height, layout.lower_bound);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
-  for (int count : {5000, 10000, 20000}) {
-    const double s = seconds(count);
-    printf("%d buffers: %.1f ms\n", count, s * 1e3);
-    EXPECT_LT(s, 2.0);
+// Heuristics alone. The bound is loose: other programs may run beside the test.
+TEST(Arena, HeuristicsTakeNearlyLinearTime) {
+  std::mt19937 random(5);
+  for (int count : {1000, 10000, 100000}) {
+    std::vector<ArenaBuffer> buffers;
+    for (int32_t i = 0; i < count; ++i)
+      buffers.push_back({i, i + 1 + static_cast<int32_t>(random() % 9),
+                         static_cast<int64_t>(64 * (1 + random() % 1000))});
+    double least = 1e9;
+    for (int run = 0; run < 3; ++run) {
+      const auto start = std::chrono::steady_clock::now();
+      const ArenaLayout layout = PlanArena(buffers, 64, 0);
+      least = std::min(
+          least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      EXPECT_GE(layout.height, layout.lower_bound);
+    }
+    printf("%d buffers: %.1f ms\n", count, least * 1e3);
+    EXPECT_LT(least, 50e-6 * count);
   }
 }
 
@@ -133,13 +208,13 @@ TEST(Arena, HardProblems) {
   for (const auto& file : files) {
     if (file.extension() != ".csv") continue;
     const std::vector<ArenaBuffer> buffers = ReadProblem(file);
-    const ArenaLayout layout = PlanArena(buffers, 1);
+    const ArenaLayout layout = PlanArena(buffers, 1, 20'000'000);
     ExpectSound(buffers, layout, 1);
     printf("%s: %zu buffers, height %lld, lower bound %lld, %.3f\n", file.filename().c_str(),
            buffers.size(), static_cast<long long>(layout.height),
            static_cast<long long>(layout.lower_bound),
            static_cast<double>(layout.height) / static_cast<double>(layout.lower_bound));
-    EXPECT_LE(layout.height, layout.lower_bound * 4 / 3);
+    EXPECT_LE(layout.height, layout.lower_bound * 11 / 10);
   }
 }
 
