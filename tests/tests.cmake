@@ -37,5 +37,10 @@ foreach(how "code;2" "code;0" "interp;2")
 endforeach()
 set_tests_properties(conformance_interp_O2 PROPERTIES ENVIRONMENT GE_BUILD=${CMAKE_BINARY_DIR})
 
-add_test(NAME models COMMAND ${CMAKE_SOURCE_DIR}/bench/models --no-time --build ${CMAKE_BINARY_DIR})
-set_tests_properties(models PROPERTIES LABELS release_only TIMEOUT 2400 RUN_SERIAL ON)
+# Parts, so that the runner names and counts what a machine without npm or without the scripts that make
+# models leaves out (exit code 77).
+foreach(set ocr speech rest)
+  add_test(NAME models_${set} COMMAND ${CMAKE_SOURCE_DIR}/bench/models --no-time --build ${CMAKE_BINARY_DIR} --set ${set})
+  set_tests_properties(models_${set} PROPERTIES LABELS release_only TIMEOUT 2400 SKIP_RETURN_CODE 77
+    RESOURCE_LOCK models)
+endforeach()
