@@ -1,10 +1,11 @@
 // Mutates files and feeds them to the readers: every mutation must be refused with a message or
 // handled, never crash, hang or take unbounded memory.
 //
-//   fuzz onnx FILE --count N --seed S      import and optimise each mutation of a model
-//   fuzz om FILE --count N --seed S        load (and where it loads, run) each mutation of an .om
-//   fuzz plan FILE --count N --seed S      decode and check mutations of the plan itself, past the
-//   checksum fuzz ir FILE --count N --seed S        parse mutations of AscendIR text
+//   fuzz onnx FILE      import and optimise each mutation of a model
+//   fuzz compile FILE   the same, and lower, plan and write what is accepted (kernels as text)
+//   fuzz om FILE        load (and where it loads, run) each mutation of an .om
+//   fuzz plan FILE      decode and check mutations of the plan itself, past the checksum
+//   fuzz ir FILE        parse mutations of AscendIR text
 //
 // A crash names the seed of the mutation: `--first K --count 1` repeats it.
 
@@ -93,6 +94,19 @@ Status FuzzOnnx(const Bytes& bytes, const std::string& path) {
   return {};
 }
 
+Status FuzzCompile(const Bytes& bytes, const std::string& path) {
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  CompileRequest request;
+  request.model = path;
+  request.output = path + ".om";
+  request.policy.interpret_kernels = true;
+  auto report = Compile(request);
+  std::filesystem::remove(request.output);
+  return report.ok() ? Status() : report.status();
+}
+
 Status FuzzIr(const Bytes& bytes, const std::string&) {
   auto graph =
       ParseGraph(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
@@ -124,6 +138,7 @@ int Run(const Options& o) {
   Bytes bytes = *original;
   std::function<Status(const Bytes&, const std::string&)> target;
   if (o.kind == "onnx") target = FuzzOnnx;
+  if (o.kind == "compile") target = FuzzCompile;
   if (o.kind == "ir") target = FuzzIr;
   if (o.kind == "om") target = FuzzOm;
   if (o.kind == "plan") {
@@ -167,9 +182,9 @@ int Run(const Options& o) {
 int main(int argc, char** argv) {
   CLI::App app{"feeds mutated files to the readers"};
   ge::Options o;
-  app.add_option("kind", o.kind, "onnx, om, plan or ir")
+  app.add_option("kind", o.kind, "onnx, compile, om, plan or ir")
       ->required()
-      ->check(CLI::IsMember({"onnx", "om", "plan", "ir"}));
+      ->check(CLI::IsMember({"onnx", "compile", "om", "plan", "ir"}));
   app.add_option("file", o.file, "file to mutate")->required();
   app.add_option("--count", o.count, "mutations");
   app.add_option("--first", o.first, "number of the first mutation (its seed)");
