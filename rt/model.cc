@@ -77,6 +77,7 @@ Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Model::~Model() = default;
 const om::Plan& Model::plan() const { return state_->plan(); }
 int64_t Model::weight_bytes() const { return static_cast<int64_t>(state_->file.weights.size()); }
+std::string_view Model::description() const { return state_->file.description; }
 int Model::threads() const { return state_->pool->size(); }
 int64_t Model::work_bytes() const { return state_->work_bytes; }
 

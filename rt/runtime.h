@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "abi/kernel_abi.h"
@@ -45,6 +46,7 @@ class Model {
   ~Model();
   const om::Plan& plan() const;
   int64_t weight_bytes() const;
+  std::string_view description() const;  // JSON text of whoever made the file; may be empty
   int threads() const;
   // Arena + scratch of a Run if all sizes are static, else -1.
   int64_t work_bytes() const;

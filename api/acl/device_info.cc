@@ -1,0 +1,270 @@
+// What a device says about itself, limits of its cores (here: worker threads), peers, groups.
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "api/acl/context.h"
+#include "api/acl/error.h"
+#include "api/acl/model.h"
+#include "base/thread_pool.h"
+
+namespace ge::acl {
+namespace {
+
+std::atomic<uint32_t> core_limit{0};  // workers of models that are loaded from now on; 0 = all
+std::atomic<int> saturation{ACL_RT_OVERFLOW_MODE_INFNAN};
+
+uint32_t Cores() { return static_cast<uint32_t>(AvailableCpus()); }
+bool IsDevice(int64_t id) { return id >= 0 && id < DeviceCount(); }
+
+const char* SocName() {
+  static const std::string name = [] {
+    const char* value = std::getenv("GE_ACL_SOC_NAME");
+    return std::string(value == nullptr ? "Ascend910B1" : value);
+  }();
+  return name.c_str();
+}
+
+}  // namespace
+
+int DeviceThreads() { return static_cast<int>(core_limit.load()); }
+
+}  // namespace ge::acl
+
+struct tagRtGroupInfo {
+  static constexpr int kHandleKind = 11;
+  bool filled = false;
+};
+
+using namespace ge::acl;  // NOLINT: this file is the face of the namespace
+
+#define ACL_DEVICE_ID(id) \
+  if (!IsDevice(id))      \
+  ACL_FAIL(ACL_ERROR_RT_INVALID_DEVICEID, "there is no device " + std::to_string(id))
+
+// Clients copy between host and device as they do with a card.
+GE_ACL aclError aclrtGetRunMode(aclrtRunMode* runMode) {
+  ACL_NEEDS(runMode != nullptr, "runMode is null");
+  *runMode = ACL_HOST;
+  return ACL_SUCCESS;
+}
+GE_ACL const char* aclrtGetSocName() { return SocName(); }
+GE_ACL aclError aclrtSetTsDevice(aclrtTsId tsId) {
+  ACL_NEEDS(tsId == ACL_TS_ID_AICORE || tsId == ACL_TS_ID_AIVECTOR, "unknown scheduler");
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) {
+  ACL_NEEDS(deviceStatus != nullptr, "deviceStatus is null");
+  ACL_DEVICE_ID(deviceId);
+  *deviceStatus = ACL_RT_DEVICE_STATUS_NORMAL;
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtGetDeviceUtilizationRate(int32_t deviceId,
+                                              aclrtUtilizationInfo* utilizationInfo) {
+  ACL_NEEDS(utilizationInfo != nullptr, "utilizationInfo is null");
+  ACL_DEVICE_ID(deviceId);
+  double load = 0;
+  if (getloadavg(&load, 1) != 1)
+    ACL_FAIL(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the system does not tell");
+  const int percent = static_cast<int>(std::min(100.0, 100.0 * load / Cores()));
+  struct sysinfo info{};
+  sysinfo(&info);
+  const uint64_t total = std::max<uint64_t>(1, info.totalram);
+  const int memory =
+      static_cast<int>(100 * (total - std::min<uint64_t>(total, info.freeram)) / total);
+  *utilizationInfo = {percent, percent, percent, memory, nullptr};
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value) {
+  ACL_NEEDS(value != nullptr, "value is null");
+  ACL_DEVICE_ID(static_cast<int64_t>(deviceId));
+  switch (attr) {
+    case ACL_DEV_ATTR_AICPU_CORE_NUM:
+    case ACL_DEV_ATTR_AICORE_CORE_NUM:
+    case ACL_DEV_ATTR_CUBE_CORE_NUM:
+    case ACL_DEV_ATTR_VECTOR_CORE_NUM: *value = Cores(); return ACL_SUCCESS;
+    case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE:
+      *value = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+      return ACL_SUCCESS;
+    case ACL_DEV_ATTR_L2_CACHE_SIZE:
+      *value = std::max<int64_t>(0, sysconf(_SC_LEVEL2_CACHE_SIZE));
+      return ACL_SUCCESS;
+    case ACL_DEV_ATTR_SMP_ID: *value = 0; return ACL_SUCCESS;
+    case ACL_DEV_ATTR_PHY_CHIP_ID: *value = deviceId; return ACL_SUCCESS;
+    case ACL_DEV_ATTR_IS_VIRTUAL: *value = 0; return ACL_SUCCESS;
+    default: break;
+  }
+  ACL_FAIL(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "a CPU has no such attribute");
+}
+GE_ACL aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo,
+                                       int64_t* value) {
+  switch (deviceInfo) {
+    case ACL_DEVICE_INFO_AI_CORE_NUM:
+      return aclrtGetDeviceInfo(deviceId, ACL_DEV_ATTR_AICORE_CORE_NUM, value);
+    case ACL_DEVICE_INFO_VECTOR_CORE_NUM:
+      return aclrtGetDeviceInfo(deviceId, ACL_DEV_ATTR_VECTOR_CORE_NUM, value);
+    case ACL_DEVICE_INFO_L2_SIZE:
+      return aclrtGetDeviceInfo(deviceId, ACL_DEV_ATTR_L2_CACHE_SIZE, value);
+    default: break;
+  }
+  ACL_FAIL(ACL_ERROR_INVALID_PARAM, "unknown information");
+}
+GE_ACL aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType, int32_t* value) {
+  ACL_NEEDS(value != nullptr, "value is null");
+  ACL_DEVICE_ID(deviceId);
+  *value = ACL_DEV_FEATURE_NOT_SUPPORT;
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtDeviceGetStreamPriorityRange(int32_t* leastPriority,
+                                                  int32_t* greatestPriority) {
+  if (leastPriority != nullptr) *leastPriority = 7;
+  if (greatestPriority != nullptr) *greatestPriority = 0;
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtCheckArchCompatibility(const char* socVersion, int32_t* canCompatible) {
+  ACL_NEEDS(socVersion != nullptr && canCompatible != nullptr, "a null pointer");
+  *canCompatible = std::string_view(socVersion).starts_with("Ascend");
+  return ACL_SUCCESS;
+}
+
+// Devices of one process share its memory: every pair are peers.
+GE_ACL aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId,
+                                         int32_t peerDeviceId) {
+  ACL_NEEDS(canAccessPeer != nullptr, "canAccessPeer is null");
+  ACL_DEVICE_ID(deviceId);
+  ACL_DEVICE_ID(peerDeviceId);
+  ACL_NEEDS(deviceId != peerDeviceId, "a device is not its own peer");
+  *canAccessPeer = 1;
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
+  ACL_DEVICE_ID(peerDeviceId);
+  ACL_NEEDS(flags == 0, "flags must be 0");
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
+  ACL_DEVICE_ID(peerDeviceId);
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId,
+                                            int32_t* status) {
+  ACL_NEEDS(status != nullptr, "status is null");
+  ACL_DEVICE_ID(deviceId);
+  ACL_DEVICE_ID(peerDeviceId);
+  *status = 1;
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtDeviceGetBareTgid(int32_t* pid) {
+  ACL_NEEDS(pid != nullptr, "pid is null");
+  *pid = getpid();
+  return ACL_SUCCESS;
+}
+
+// Core limits: the number of workers of models that are loaded afterwards.
+GE_ACL aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type,
+                                       uint32_t value) {
+  ACL_DEVICE_ID(deviceId);
+  ACL_NEEDS(type == ACL_RT_DEV_RES_CUBE_CORE || type == ACL_RT_DEV_RES_VECTOR_CORE, "unknown type");
+  ACL_NEEDS(value >= 1 && value <= Cores(), "the limit is 0 or above the number of cores");
+  core_limit = value;
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type,
+                                       uint32_t* value) {
+  ACL_NEEDS(value != nullptr, "value is null");
+  ACL_DEVICE_ID(deviceId);
+  ACL_NEEDS(type == ACL_RT_DEV_RES_CUBE_CORE || type == ACL_RT_DEV_RES_VECTOR_CORE, "unknown type");
+  *value = core_limit == 0 ? Cores() : core_limit.load();
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtResetDeviceResLimit(int32_t deviceId) {
+  ACL_DEVICE_ID(deviceId);
+  core_limit = 0;
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t* value) {
+  return aclrtGetDeviceResLimit(0, type, value);
+}
+
+// Arithmetic is IEEE: infinities and NaN stay what they are.
+GE_ACL aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
+  ACL_NEEDS(mode >= ACL_RT_OVERFLOW_MODE_SATURATION && mode < ACL_RT_OVERFLOW_MODE_UNDEF,
+            "unknown mode");
+  if (mode == ACL_RT_OVERFLOW_MODE_SATURATION)
+    ACL_FAIL(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "saturation is not supported: results are IEEE's");
+  saturation = mode;
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode) {
+  ACL_NEEDS(mode != nullptr, "mode is null");
+  *mode = static_cast<aclrtFloatOverflowMode>(saturation.load());
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtSetOpWaitTimeout(uint32_t) { return ACL_SUCCESS; }
+GE_ACL aclError aclrtSetOpExecuteTimeOut(uint32_t) { return ACL_SUCCESS; }
+GE_ACL aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t) { return ACL_SUCCESS; }
+GE_ACL aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
+  ACL_NEEDS(opt >= ACL_OPT_DETERMINISTIC && opt <= ACL_OPT_STRONG_CONSISTENCY, "unknown option");
+  ACL_NEEDS(value == 0 || value == 1, "the value must be 0 or 1");
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
+  ACL_NEEDS(value != nullptr, "value is null");
+  ACL_NEEDS(opt >= ACL_OPT_DETERMINISTIC && opt <= ACL_OPT_STRONG_CONSISTENCY, "unknown option");
+  *value = opt == ACL_OPT_DETERMINISTIC;
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtGetThreadLastTaskId(uint32_t* taskId) {
+  ACL_NEEDS(taskId != nullptr, "taskId is null");
+  *taskId = 0;
+  return ACL_SUCCESS;
+}
+
+// The one group: all cores.
+GE_ACL aclError aclrtSetGroup(int32_t groupId) {
+  if (groupId != 0) ACL_FAIL(ACL_ERROR_GROUP_NOT_CREATE, "there is one group, 0");
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtGetGroupCount(uint32_t* count) {
+  ACL_NEEDS(count != nullptr, "count is null");
+  *count = 1;
+  return ACL_SUCCESS;
+}
+GE_ACL aclrtGroupInfo* aclrtCreateGroupInfo() {
+  return static_cast<aclrtGroupInfo*>(
+      Live<tagRtGroupInfo>().Add(std::make_shared<tagRtGroupInfo>()));
+}
+GE_ACL aclError aclrtDestroyGroupInfo(aclrtGroupInfo* groupInfo) {
+  ACL_NEEDS(groupInfo != nullptr, "groupInfo is null");
+  if (!Live<tagRtGroupInfo>().Remove(groupInfo))
+    ACL_FAIL(ACL_ERROR_INVALID_PARAM, "not a live group info");
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtGetAllGroupInfo(aclrtGroupInfo* groupInfo) {
+  ACL_NEEDS(groupInfo != nullptr, "groupInfo is null");
+  if (!Live<tagRtGroupInfo>().With(groupInfo, [](tagRtGroupInfo& g) { g.filled = true; }))
+    ACL_FAIL(ACL_ERROR_INVALID_PARAM, "not a live group info");
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo* groupInfo, int32_t groupIndex,
+                                        aclrtGroupAttr attr, void* attrValue, size_t valueLen,
+                                        size_t* paramRetSize) {
+  ACL_NEEDS(groupInfo != nullptr && attrValue != nullptr && paramRetSize != nullptr,
+            "a null pointer");
+  bool filled = false;
+  if (!Live<tagRtGroupInfo>().With(groupInfo, [&](tagRtGroupInfo& g) { filled = g.filled; }))
+    ACL_FAIL(ACL_ERROR_INVALID_PARAM, "not a live group info");
+  ACL_NEEDS(filled, "aclrtGetAllGroupInfo was not called");
+  ACL_NEEDS(groupIndex == 0, "there is one group, 0");
+  ACL_NEEDS(attr >= ACL_GROUP_AICORE_INT && attr <= ACL_GROUP_GROUPID_INT, "unknown attribute");
+  ACL_NEEDS(valueLen >= sizeof(int32_t), "valueLen is below 4");
+  const bool core = attr <= ACL_GROUP_AIC_INT;
+  const auto value = static_cast<int32_t>(core ? Cores() : 0);
+  std::memcpy(attrValue, &value, sizeof value);
+  *paramRetSize = sizeof value;
+  return ACL_SUCCESS;
+}

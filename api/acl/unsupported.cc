@@ -1,0 +1,64 @@
+// What has no meaning on a CPU: Ascend kernels, labels, allocators of streams, exceptions of cores.
+#include "api/acl/error.h"
+
+using ge::acl::NotSupported;
+
+#define ACL_UNSUPPORTED(name, parameters) \
+  GE_ACL aclError name parameters { return NotSupported(__func__); }
+
+ACL_UNSUPPORTED(aclrtDestroyBinary, (aclrtBinary))
+ACL_UNSUPPORTED(aclrtBinaryLoad, (const aclrtBinary, aclrtBinHandle*))
+ACL_UNSUPPORTED(aclrtBinaryUnLoad, (aclrtBinHandle))
+ACL_UNSUPPORTED(aclrtBinaryGetFunction, (const aclrtBinHandle, const char*, aclrtFuncHandle*))
+ACL_UNSUPPORTED(aclrtLaunchKernel, (aclrtFuncHandle, uint32_t, const void*, size_t, aclrtStream))
+ACL_UNSUPPORTED(aclrtKernelArgsInit, (aclrtFuncHandle, aclrtArgsHandle*))
+ACL_UNSUPPORTED(aclrtKernelArgsAppend, (aclrtArgsHandle, void*, size_t, aclrtParamHandle*))
+ACL_UNSUPPORTED(aclrtKernelArgsFinalize, (aclrtArgsHandle))
+ACL_UNSUPPORTED(aclrtCreateLabel, (aclrtLabel*))
+ACL_UNSUPPORTED(aclrtDestroyLabel, (aclrtLabel))
+ACL_UNSUPPORTED(aclrtSetLabel, (aclrtLabel, aclrtStream))
+ACL_UNSUPPORTED(aclrtCreateLabelList, (aclrtLabel*, size_t, aclrtLabelList*))
+ACL_UNSUPPORTED(aclrtDestroyLabelList, (aclrtLabelList))
+ACL_UNSUPPORTED(aclrtSwitchLabelByIndex, (void*, uint32_t, aclrtLabelList, aclrtStream))
+ACL_UNSUPPORTED(aclrtActiveStream, (aclrtStream, aclrtStream))
+ACL_UNSUPPORTED(aclrtSwitchStream, (void*, aclrtCondition, void*, aclrtCompareDataType, aclrtStream,
+                                    aclrtStream, aclrtStream))
+ACL_UNSUPPORTED(aclrtGetOverflowStatus, (void*, size_t, aclrtStream))
+ACL_UNSUPPORTED(aclrtResetOverflowStatus, (aclrtStream))
+ACL_UNSUPPORTED(aclrtMemExportToShareableHandleV2,
+                (aclrtDrvMemHandle, uint64_t, aclrtMemSharedHandleType, void*))
+ACL_UNSUPPORTED(aclrtMemImportFromShareableHandleV2,
+                (void*, aclrtMemSharedHandleType, uint64_t, aclrtDrvMemHandle*))
+ACL_UNSUPPORTED(aclrtAllocatorDestroyDesc, (aclrtAllocatorDesc))
+ACL_UNSUPPORTED(aclrtAllocatorSetObjToDesc, (aclrtAllocatorDesc, aclrtAllocator))
+ACL_UNSUPPORTED(aclrtAllocatorSetAllocFuncToDesc, (aclrtAllocatorDesc, aclrtAllocatorAllocFunc))
+ACL_UNSUPPORTED(aclrtAllocatorSetFreeFuncToDesc, (aclrtAllocatorDesc, aclrtAllocatorFreeFunc))
+ACL_UNSUPPORTED(aclrtAllocatorSetAllocAdviseFuncToDesc,
+                (aclrtAllocatorDesc, aclrtAllocatorAllocAdviseFunc))
+ACL_UNSUPPORTED(aclrtAllocatorSetGetAddrFromBlockFuncToDesc,
+                (aclrtAllocatorDesc, aclrtAllocatorGetAddrFromBlockFunc))
+ACL_UNSUPPORTED(aclrtAllocatorRegister, (aclrtStream, aclrtAllocatorDesc))
+ACL_UNSUPPORTED(aclrtAllocatorUnregister, (aclrtStream))
+ACL_UNSUPPORTED(aclrtAllocatorGetByStream,
+                (aclrtStream, aclrtAllocatorDesc*, aclrtAllocator*, aclrtAllocatorAllocFunc*,
+                 aclrtAllocatorFreeFunc*, aclrtAllocatorAllocAdviseFunc*,
+                 aclrtAllocatorGetAddrFromBlockFunc*))
+ACL_UNSUPPORTED(aclmdlCreateAndGetOpDesc, (uint32_t, uint32_t, uint32_t, char*, size_t,
+                                           aclTensorDesc**, size_t*, aclTensorDesc**, size_t*))
+
+GE_ACL aclrtBinary aclrtCreateBinary(const void*, size_t) {
+  NotSupported(__func__);
+  return nullptr;
+}
+GE_ACL aclrtAllocatorDesc aclrtAllocatorCreateDesc() {
+  NotSupported(__func__);
+  return nullptr;
+}
+
+// Kernels do not raise exceptions: the callback is taken and never called.
+GE_ACL aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback) { return ACL_SUCCESS; }
+GE_ACL uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo*) { return UINT32_MAX; }
+GE_ACL uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo*) { return UINT32_MAX; }
+GE_ACL uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo*) { return UINT32_MAX; }
+GE_ACL uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo*) { return UINT32_MAX; }
+GE_ACL uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo*) { return UINT32_MAX; }
