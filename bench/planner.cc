@@ -13,7 +13,7 @@
 
 namespace {
 
-constexpr int64_t kWork = 230'000'000;  // of the exact search, unless --work says otherwise
+constexpr int64_t kWork = 520'000'000;  // of the exact search, unless --work says otherwise
 
 bool ReadLine(std::string_view line, ge::ArenaBuffer& buffer) {
   int64_t v[4] = {};

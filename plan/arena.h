@@ -19,7 +19,7 @@ struct ArenaLayout {
 
 // Work of the exact search (plan/arena_search.h) that is allowed while the heuristics' layout is
 // above the lower bound; 0: heuristics alone.
-inline constexpr int64_t kArenaWork = 50'000'000;
+inline constexpr int64_t kArenaWork = 100'000'000;
 ArenaLayout PlanArena(const std::vector<ArenaBuffer>& buffers, int64_t alignment = 64,
                       int64_t search_work = kArenaWork);
 

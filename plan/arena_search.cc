@@ -252,6 +252,7 @@ class CanonicalSearch {
       if (at > height_ - it.size) return false;
       int32_t* lowest = frame.lowest.data();
       for (int s = it.begin; s < it.end; ++s) lowest[s] = std::min(lowest[s], at);
+      work_ -= (it.end - it.begin) / 8;
       if (!passed && at < ceiling) frame.candidates.push_back({at, rank_[i], i});
     }
     for (int s = begin; s < end; ++s) {
@@ -291,7 +292,11 @@ class Descent {
   void Run() {
     for (int64_t budget = kFirstWork; low_ < high_ && work_ > 0; budget *= 2) {
       Attempt(low_, budget);
-      while (low_ < high_ && work_ > 0 && Attempt(low_ + (high_ - low_) / 2, budget / 8)) {
+      for (int eighths : {4, 6, 7}) {
+        while (
+            low_ < high_ && work_ > 0 &&
+            Attempt(low_ + static_cast<int32_t>(int64_t{high_ - low_} * eighths / 8), budget / 8)) {
+        }
       }
     }
   }

@@ -1,7 +1,7 @@
 // Exact search for an arena of at most a given height. Units and lifetimes: see plan/arena.h.
 //
-// The work that a search may do is a number of buffers looked at, so that results do not depend on
-// the machine's speed. About 40 million are a second.
+// The work that a search may do is a count of what it looks at, so that results do not depend on
+// the machine's speed. About 150 million are a second.
 #pragma once
 
 #include <cstdint>

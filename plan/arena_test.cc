@@ -121,6 +121,16 @@ TEST(Arena, SmallProblemsAreSolvedExactly) {
   printf("%d problems, %d of them above the lower bound\n", problems, above);
 }
 
+TEST(Arena, AboveTheLowerBoundWhereNothingElseFits) {
+  const std::vector<ArenaBuffer> buffers = {{16, 18, 2}, {4, 14, 1},  {1, 3, 2},
+                                            {9, 10, 1},  {13, 16, 2}, {5, 12, 1},
+                                            {3, 8, 2},   {9, 14, 1},  {0, 19, 2}};
+  const ArenaLayout layout = PlanArena(buffers, 1);
+  ExpectSound(buffers, layout, 1);
+  EXPECT_EQ(layout.lower_bound, 6);
+  EXPECT_EQ(layout.height, LowestOfAllOrders(buffers));
+}
+
 TEST(Arena, SameResultEveryTime) {
   std::mt19937 random(4);
   std::vector<ArenaBuffer> buffers;
