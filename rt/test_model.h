@@ -19,9 +19,18 @@
 namespace ge::rt {
 
 inline std::string TestFolder() {
-  const std::string folder = testing::TempDir() + "ge_rt_" + std::to_string(getpid());
-  std::filesystem::create_directories(folder);
-  return folder;
+  // Removed when the process ends; not by a child that it forked.
+  struct Folder {
+    const pid_t owner = getpid();
+    const std::string path = testing::TempDir() + "ge_rt_" + std::to_string(owner);
+    Folder() { std::filesystem::create_directories(path); }
+    ~Folder() {
+      std::error_code ignored;
+      if (getpid() == owner) std::filesystem::remove_all(path, ignored);
+    }
+  };
+  static const Folder folder;
+  return folder.path;
 }
 
 inline std::string ReadFile(const std::string& path) {
