@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kUnroll = 2;
 constexpr size_t kShortEpilogue =
-    24;  // value nodes: more are printed once per row, not once per cell
+    200;  // value nodes times cells: longer ones are printed once per row, not once per cell
 
 std::string Cell(const std::string& acc, int row, int v) {
   return fmt::format("{}_{}_{}", acc, row, v);
@@ -37,14 +37,14 @@ void CountNodes(const tile::Kernel& k, const std::vector<Stmt>& body,
   }
 }
 
-bool IsShort(const tile::Kernel& k, const std::vector<Stmt>& body) {
+bool IsShort(const tile::Kernel& k, const std::vector<Stmt>& body, int cells) {
   std::unordered_set<tile::ExprId> nodes;
   CountNodes(k, body, nodes);
   for (tile::ExprId id : nodes) {
     const tile::Op op = k.values[id].op;
     if (op >= tile::Op::kExp && op <= tile::Op::kErf) return false;
   }
-  return nodes.size() <= kShortEpilogue;
+  return nodes.size() * static_cast<size_t>(cells) <= kShortEpilogue;
 }
 
 }  // namespace
@@ -68,10 +68,7 @@ void KernelPrinter::PrintGemm(const Stmt& s) {
 
 void KernelPrinter::PrintGemmLoops(const BrGemm& g, const std::string& acc) {
   for (const auto& [symbol, extent] : g.batch) {
-    std::string name = Fresh('i');
-    symbols_[symbol.node()] = name;
-    Line("for (si64 {0} = 0; {0} < {1}; {0}++) {{", name, Index(extent));
-    ++indent_;
+    OpenFor(symbol, "0", Index(extent));
   }
   const int64_t a_bytes = BytesFor(kernel_.buffers[g.a_buffer].dtype, 1);
   const int64_t b_bytes = BytesFor(kernel_.buffers[g.b_buffer].dtype, 1);
@@ -92,7 +89,7 @@ void KernelPrinter::PrintGemmLoops(const BrGemm& g, const std::string& acc) {
     PrintGemmStep(g, acc, acc + "k");
     Close();
   }
-  for (size_t i = 0; i < g.batch.size(); ++i) Close();
+  for (size_t i = 0; i < g.batch.size(); ++i) CloseFor();
 }
 
 void KernelPrinter::PrintGemmStep(const BrGemm& g, const std::string& acc, const std::string& k) {
@@ -136,20 +133,22 @@ void KernelPrinter::PrintGemmStep(const BrGemm& g, const std::string& acc, const
   Close();
 }
 
-void KernelPrinter::PrintEpilogueCell(const Stmt& s, const std::string& acc, const std::string& row,
-                                      int v, const std::string& count) {
+// `row` is negative inside a loop over rows.
+void KernelPrinter::PrintEpilogueCell(const Stmt& s, const std::string& acc, int row, int v,
+                                      const std::string& count) {
   const BrGemm& g = s.gemm;
   Expr lane = g.col.node()->arena->Symbol(fmt::format("lane_of_{}", lanes_),
                                           {.lo = 0, .hi = lanes_ - 1, .extent = lanes_});
-  symbols_[g.row.node()] = row;
-  symbols_[lane.node()] = "0L";
+  Open();
+  OpenScope();
+  Bind(lane, "0L");
   vars_[g.acc] = {acc, true};
   vector_ = VectorScope{lane, "0L", count, g.col, lane + v * lanes_};
-  Open();
+  if (row >= 0) vector_->row = g.row, vector_->row_value = row;
   PrintBody(s.body);
-  Close();
   vector_.reset();
   varying_symbols_.clear();
+  CloseFor();
 }
 
 void KernelPrinter::PrintEpilogue(const Stmt& s, const std::string& acc) {
@@ -160,10 +159,9 @@ void KernelPrinter::PrintEpilogue(const Stmt& s, const std::string& acc) {
     Line("if ({}N >= {} && {} % W == 0) {{", acc, g.n, g.n);
     ++indent_;
   }
-  if (IsShort(kernel_, s.body)) {
+  if (IsShort(kernel_, s.body, g.m * GemmVectors(g))) {
     for (int r = 0; r < g.m; ++r) {
-      for (int v = 0; v < GemmVectors(g); ++v)
-        PrintEpilogueCell(s, Cell(acc, r, v), fmt::format("{}L", r), v, "");
+      for (int v = 0; v < GemmVectors(g); ++v) PrintEpilogueCell(s, Cell(acc, r, v), r, v, "");
     }
   } else {
     PrintEpilogueRows(s, acc, "");
@@ -183,13 +181,13 @@ void KernelPrinter::PrintEpilogueRows(const Stmt& s, const std::string& acc,
   const BrGemm& g = s.gemm;
   const std::string_view type = ge::Name(GemmType(g));
   const int nv = GemmVectors(g);
-  std::string q = Fresh('q'), row = Fresh('i');
+  std::string q = Fresh('q');
   Line("v{} {}[{}];", type, q, g.m * nv);
   for (int r = 0; r < g.m; ++r) {
     for (int v = 0; v < nv; ++v) Line("{}[{}] = {};", q, r * nv + v, Cell(acc, r, v));
   }
-  Line("for (si64 {0} = 0; {0} < {1}; {0}++) {{", row, g.m);
-  ++indent_;
+  OpenFor(g.row, "0", std::to_string(g.m));
+  const std::string row = symbols_[g.row.node()];
   for (int v = 0; v < nv; ++v) {
     std::string count;
     if (!valid.empty()) {
@@ -200,10 +198,10 @@ void KernelPrinter::PrintEpilogueRows(const Stmt& s, const std::string& acc,
     }
     std::string cell = Fresh('x');
     Line("const v{} {} = {}[{} * {} + {}];", type, cell, q, row, nv, v);
-    PrintEpilogueCell(s, cell, row, v, count);
+    PrintEpilogueCell(s, cell, -1, v, count);
     if (!valid.empty()) Close();
   }
-  Close();
+  CloseFor();
 }
 
 // An epilogue whose control flow differs between columns: one element at a time.

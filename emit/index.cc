@@ -1,5 +1,8 @@
 // Exprs as int64 C expressions. Divisions of what cannot be negative are unsigned, so that a
 // constant power of two becomes a shift.
+#include <algorithm>
+#include <climits>
+
 #include "base/check.h"
 #include "emit/printer.h"
 
@@ -34,9 +37,12 @@ std::string KernelPrinter::IndexNary(Expr e, const std::string& lane) {
 }
 
 Expr KernelPrinter::Resolved(Expr e) const {
-  if (!vector_ || !vector_->column.IsSymbol() || !DependsOn(e, vector_->column)) return e;
+  if (!vector_ || !vector_->column.IsSymbol()) return e;
+  const bool row = vector_->row.IsSymbol() && DependsOn(e, vector_->row);
+  if (!row && !DependsOn(e, vector_->column)) return e;
   return Substitute(e, [&](Expr s) -> std::optional<Expr> {
     if (s == vector_->column) return vector_->column_value;
+    if (row && s == vector_->row) return vector_->row_value;
     return std::nullopt;
   });
 }
@@ -45,7 +51,53 @@ std::string KernelPrinter::Index(Expr e, const std::string& lane) {
   return Spell(Resolved(e), lane);
 }
 
+int KernelPrinter::DepthOf(Expr e) const {
+  std::vector<Expr> symbols;
+  CollectSymbols(e, symbols);
+  int depth = 0;
+  for (Expr s : symbols) {
+    auto it = depth_.find(s.node());
+    if (it == depth_.end()) return INT_MAX;
+    depth = std::max(depth, it->second);
+  }
+  return depth;
+}
+
+std::string KernelPrinter::Hoisted(Expr e, int depth) {
+  auto it = scopes_[depth].names.find(e.node());
+  if (it != scopes_[depth].names.end()) return it->second;
+  const int outer = std::exchange(spell_depth_, depth);
+  std::string text = SpellNode(e, "");
+  spell_depth_ = outer;
+  std::string name = Fresh('z');
+  Scope& scope = scopes_[depth];
+  scope.header.append(static_cast<size_t>(scope.indent) * 2, ' ');
+  scope.header += fmt::format("const si64 {} = {};\n", name, text);
+  return scope.names[e.node()] = name;
+}
+
 std::string KernelPrinter::Spell(Expr e, const std::string& lane) {
+  if (e.IsConst() || e.IsSymbol()) return SpellNode(e, lane);
+  if (lane.empty() || !Varying(e)) {
+    if (int depth = DepthOf(e); depth < CurrentDepth()) return Hoisted(e, depth);
+  }
+  const ExprKind kind = e.node()->kind;
+  if (kind != ExprKind::kAdd && kind != ExprKind::kMul) return SpellNode(e, lane);
+  // The operands that do not change here as one expression.
+  Expr fixed = kind == ExprKind::kAdd ? 0 : 1, rest = fixed;
+  int count = 0;
+  for (Expr arg : e.node()->args) {
+    const bool is_fixed = (lane.empty() || !Varying(arg)) && DepthOf(arg) < CurrentDepth();
+    count += is_fixed && !arg.IsConst();
+    Expr& side = is_fixed ? fixed : rest;
+    side = kind == ExprKind::kAdd ? side + arg : side * arg;
+  }
+  if (count < 2 || fixed.IsConst() || rest.IsConst()) return SpellNode(e, lane);
+  return fmt::format("({} {} {})", Spell(fixed, lane), kind == ExprKind::kAdd ? "+" : "*",
+                     Spell(rest, lane));
+}
+
+std::string KernelPrinter::SpellNode(Expr e, const std::string& lane) {
   if (e.IsConst()) return Constant(e.value());
   const ExprNode* n = e.node();
   auto arg = [&](size_t i) { return Spell(n->args[i], lane); };

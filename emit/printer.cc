@@ -23,12 +23,15 @@ std::string KernelPrinter::Print(const std::string& symbol) {
   indent_ = 1;
   Line("const ge_math_table* const M __attribute__((unused)) = call->math;");
   for (size_t i = 0; i < kernel_.symbols.size(); ++i) {
+  std::vector<std::string> size_names;
     std::string name = fmt::format("size{}", i);
-    symbols_[kernel_.symbols[i].node()] = name;
+    size_names.push_back(name);
     Line("const si64 {} __attribute__((unused)) = call->sizes[{}];", name, i);
   }
   PrintBuffers();
   const auto& body = kernel_.body.body;
+  OpenScope();
+  for (size_t i = 0; i < size_names.size(); ++i) Bind(kernel_.symbols[i], size_names[i]);
   if (body.size() == 1 && body[0].kind == StmtKind::kLoop && body[0].loop == LoopKind::kParallel) {
     PrintSerialLoop(body[0], "begin", "end");
   } else {
@@ -36,6 +39,7 @@ std::string KernelPrinter::Print(const std::string& symbol) {
     PrintBody(body);
   }
   out_ += "}\n";
+  CloseScope();
   return std::move(out_);
 }
 
@@ -78,20 +82,18 @@ void KernelPrinter::PrintLoop(const Stmt& s) {
 }
 
 void KernelPrinter::PrintSerialLoop(const Stmt& s, const std::string& from, const std::string& to) {
-  std::string name = Fresh('i');
-  symbols_[s.symbol.node()] = name;
-  Line("for (si64 {0} = {1}; {0} < {2}; {0}++) {{", name, from, to);
-  ++indent_;
+  OpenFor(s.symbol, from, to);
   PrintBody(s.body);
-  Close();
+  CloseFor();
 }
 
 void KernelPrinter::PrintUnrolled(const Stmt& s) {
   for (int64_t i = 0; i < s.extent.value(); ++i) {
-    symbols_[s.symbol.node()] = fmt::format("{}L", i);
     Open();
     PrintBody(s.body);
-    Close();
+    OpenScope();
+    Bind(s.symbol, fmt::format("{}L", i));
+    CloseFor();
   }
 }
 
@@ -99,7 +101,6 @@ void KernelPrinter::PrintVectorLoop(const Stmt& s) {
   const std::string i = Fresh('i'), e = Fresh('e');
   const bool fixed = s.extent.IsConst();
   const int64_t extent = fixed ? s.extent.value() : 0;
-  symbols_[s.symbol.node()] = i;
   Open();
   Line("const si64 {} = {};", e, Index(s.extent));
   Line("si64 {} = 0;", i);
@@ -107,8 +108,10 @@ void KernelPrinter::PrintVectorLoop(const Stmt& s) {
     Line("for (; {0} + W <= {1}; {0} += W) {{", i, e);
     ++indent_;
     vector_ = VectorScope{s.symbol, i, ""};
+    OpenScope();
+    Bind(s.symbol, i);
     PrintBody(s.body);
-    Close();
+    CloseFor();
   }
   if (!fixed || extent % lanes_ != 0) {
     if (masks_) {
@@ -117,15 +120,19 @@ void KernelPrinter::PrintVectorLoop(const Stmt& s) {
       ++indent_;
       Line("const si64 {} = {} - {};", n, e, i);
       vector_ = VectorScope{s.symbol, i, n};
+      OpenScope();
+      Bind(s.symbol, i);
       PrintBody(s.body);
-      Close();
+      CloseFor();
     } else {
       vector_.reset();
       varying_symbols_.clear();
       Line("for (; {0} < {1}; {0}++) {{", i, e);
       ++indent_;
       PrintBody(s.body);
-      Close();
+      OpenScope();
+      Bind(s.symbol, i);
+      CloseFor();
     }
   }
   vector_.reset();
@@ -157,6 +164,7 @@ void KernelPrinter::PrintLet(const Stmt& s) {
   if (!var.index.IsSymbol()) return;
   symbols_[var.index.node()] = name;
   if (v.varying) {
+  depth_[var.index.node()] = static_cast<int>(scopes_.size());  // not before this statement
     varying_symbols_.insert(var.index.node());
   } else {
     varying_symbols_.erase(var.index.node());

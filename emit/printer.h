@@ -12,6 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "soc/soc.h"
@@ -33,6 +34,7 @@ struct VectorScope {
   // A cell of a BrGemm: `column` stands for column_base + symbol, so that tiles of the column's
   // axis are seen through. Constant 0: none.
   Expr column = 0, column_value = 0;
+  Expr row = 0, row_value = 0;  // the same for an unrolled row
 };
 
 class KernelPrinter {
@@ -65,7 +67,7 @@ class KernelPrinter {
   void PrintGemmStep(const tile::BrGemm& g, const std::string& acc, const std::string& k);
   void PrintEpilogue(const tile::Stmt& s, const std::string& acc);
   void PrintEpilogueRows(const tile::Stmt& s, const std::string& acc, const std::string& valid);
-  void PrintEpilogueCell(const tile::Stmt& s, const std::string& acc, const std::string& row, int v,
+  void PrintEpilogueCell(const tile::Stmt& s, const std::string& acc, int row, int v,
                          const std::string& count);
   void PrintEpilogueScalar(const tile::Stmt& s, const std::string& acc);
   int GemmVectors(const tile::BrGemm& g) const { return (g.n + lanes_ - 1) / lanes_; }
@@ -90,6 +92,14 @@ class KernelPrinter {
   std::string Spell(Expr e, const std::string& lane);
   std::string IndexNary(Expr e, const std::string& lane);
   Expr Resolved(Expr e) const;  // with the column of a BrGemm cell replaced
+  std::string SpellNode(Expr e, const std::string& lane);
+  // What does not change in the innermost scope is computed once, in the scope where it is
+  // complete.
+  std::string Hoisted(Expr e, int depth);
+  int DepthOf(Expr e) const;
+  int CurrentDepth() const {
+    return spell_depth_ >= 0 ? spell_depth_ : static_cast<int>(scopes_.size()) - 1;
+  }
   bool Varying(Expr e) const;
   // e = 1 or c (constant) times the vector symbol plus a uniform rest; nullopt otherwise.
   std::optional<int64_t> LaneStride(Expr e) const;
@@ -105,6 +115,26 @@ class KernelPrinter {
   }
   void Open() { Line("{{"), ++indent_; }
   void Close() { --indent_, Line("}}"); }
+  // A scope binds symbols; named index expressions stand at its beginning.
+  void OpenScope() { scopes_.push_back({std::exchange(out_, {}), {}, indent_, {}}); }
+  void CloseScope() {
+    Scope& s = scopes_.back();
+    out_ = std::move(s.outer) + s.header + out_;
+    scopes_.pop_back();
+  }
+  void Bind(Expr symbol, const std::string& text) {
+    symbols_[symbol.node()] = text;
+    depth_[symbol.node()] = static_cast<int>(scopes_.size()) - 1;
+  }
+  // for (symbol = from; symbol < to; symbol++) {
+  void OpenFor(Expr symbol, const std::string& from, const std::string& to) {
+    std::string name = Fresh('i');
+    Line("for (si64 {0} = {1}; {0} < {2}; {0}++) {{", name, from, to);
+    ++indent_;
+    OpenScope();
+    Bind(symbol, name);
+  }
+  void CloseFor() { CloseScope(), Close(); }
   std::string Fresh(char prefix) { return fmt::format("{}{}", prefix, next_++); }
   DType TypeOf(tile::ExprId id) const { return kernel_.values[id].type; }
 
@@ -122,6 +152,14 @@ class KernelPrinter {
   std::optional<VectorScope> vector_;
   bool masked_reduce_ = false;  // in the tail of lanes of a Reduce
 };
+  struct Scope {
+    std::string outer, header;  // text before the scope; the names at its beginning
+    int indent;
+    std::unordered_map<const ExprNode*, std::string> names;
+  };
+  std::vector<Scope> scopes_;
+  std::unordered_map<const ExprNode*, int> depth_;  // the scope that binds a symbol
+  int spell_depth_ = -1;        // the scope for which text is spelled; -1: the innermost
 
 // How an accumulator starts and combines: the identity of `op` and "acc op x" as C.
 std::string ReduceIdentity(tile::ReduceOp op, DType type);

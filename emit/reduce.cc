@@ -53,12 +53,7 @@ std::string ReduceCombine(ReduceOp op, DType type, char mode, const std::string&
 }
 
 void KernelPrinter::OpenAxes(const Stmt& s, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    std::string name = Fresh('i');
-    symbols_[s.axes[i].first.node()] = name;
-    Line("for (si64 {0} = 0; {0} < {1}; {0}++) {{", name, Index(s.axes[i].second));
-    ++indent_;
-  }
+  for (size_t i = 0; i < count; ++i) OpenFor(s.axes[i].first, "0", Index(s.axes[i].second));
 }
 
 // acc = acc op value, with a sum of f32 products as fused multiply-adds.
@@ -89,13 +84,11 @@ void KernelPrinter::PrintReduce(const Stmt& s) {
   bool varying = false;
   if (vector_) {
     std::string kept = out_;
-    const int next = next_;
     for (const auto& [symbol, extent] : s.axes) symbols_[symbol.node()] = "0";
     PrintBody(s.body);
     memo_.clear();
     varying = Value(s.value).varying;
     out_ = std::move(kept);
-    next_ = next;
   }
   std::string acc = Fresh('a');
   std::string identity = ReduceIdentity(s.reduce, type);
@@ -103,10 +96,11 @@ void KernelPrinter::PrintReduce(const Stmt& s) {
   Line("{}{} {} = {};", varying ? 'v' : 's', ge::Name(type), acc, identity);
   OpenAxes(s, s.axes.size());
   Accumulate(s, acc, varying);
-  for (size_t i = 0; i < s.axes.size(); ++i) Close();
+  for (size_t i = 0; i < s.axes.size(); ++i) CloseFor();
   vars_[s.var] = {acc, varying};
   if (kernel_.vars[s.var].index.IsSymbol()) {
     symbols_[kernel_.vars[s.var].index.node()] = acc;
+    depth_[kernel_.vars[s.var].index.node()] = static_cast<int>(scopes_.size());
     if (varying) varying_symbols_.insert(kernel_.vars[s.var].index.node());
   }
 }
@@ -149,12 +143,13 @@ void KernelPrinter::PrintReduceLanes(const Stmt& s) {
   const bool fixed = extent.IsConst();
   const int64_t size = fixed ? extent.value() : 0;
   auto step = [&](const std::string& base, const std::string& acc, const std::string& count) {
-    symbols_[symbol.node()] = base;
     vector_ = VectorScope{symbol, base, count};
     masked_reduce_ = !count.empty();
     Open();
+    OpenScope();
+    Bind(symbol, base);
     Accumulate(s, acc, true);
-    Close();
+    CloseFor();
     masked_reduce_ = false;
     vector_.reset();
     varying_symbols_.clear();
@@ -189,14 +184,15 @@ void KernelPrinter::PrintReduceLanes(const Stmt& s) {
       step(i, r + "1", n);
       Close();
     } else {
-      symbols_[symbol.node()] = i;
       Line("for (; {0} < {1}; {0}++) {{", i, e);
       ++indent_;
+      OpenScope();
+      Bind(symbol, i);
       Accumulate(s, r + "s", false);
-      Close();
+      CloseFor();
     }
   }
-  for (size_t axis = 0; axis + 1 < s.axes.size(); ++axis) Close();
+  for (size_t axis = 0; axis + 1 < s.axes.size(); ++axis) CloseFor();
   auto combine = [&](char mode, const std::string& a, const std::string& b) {
     return ReduceCombine(s.reduce, type, mode, a, b);
   };
@@ -210,7 +206,9 @@ void KernelPrinter::PrintReduceLanes(const Stmt& s) {
   Line("{} = {};", result, combine('s', r + "q[0]", r + "s"));
   Close();
   vars_[s.var] = {result, false};
-  if (kernel_.vars[s.var].index.IsSymbol()) symbols_[kernel_.vars[s.var].index.node()] = result;
+  if (!kernel_.vars[s.var].index.IsSymbol()) return;
+  symbols_[kernel_.vars[s.var].index.node()] = result;
+  depth_[kernel_.vars[s.var].index.node()] = static_cast<int>(scopes_.size());
 }
 
 }  // namespace ge::emit

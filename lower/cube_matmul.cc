@@ -201,7 +201,7 @@ class MatMulLowering {
                   k = std::max<int64_t>(HintValue(p_.k), 1);
     tile_ = ChooseTile(rows_.IsConst() ? rows : std::max<int64_t>(rows, 64), cols, soc_,
                        direct_b_ ? p_.n.value() : 0);
-    if (!rows_.IsConst()) tile_.m = MaxRows(soc_, tile_.nv);
+    if (!rows_.IsConst()) tile_.m = std::min(MaxRows(soc_, tile_.nv), 16);
     nb_ = tile_.nv * w;
     panels_ = CeilDiv(p_.n, nb_);
     // Rows of a chunk: its part of A in half of L2, work of 40 us or more, and 8 chunks if there is
