@@ -22,24 +22,24 @@ std::string KernelPrinter::Print(const std::string& symbol) {
   out_ += fmt::format("void {}(const ge_kernel_call* call, si64 begin, si64 end) {{\n", symbol);
   indent_ = 1;
   Line("const ge_math_table* const M __attribute__((unused)) = call->math;");
-  for (size_t i = 0; i < kernel_.symbols.size(); ++i) {
   std::vector<std::string> size_names;
+  for (size_t i = 0; i < kernel_.symbols.size(); ++i) {
     std::string name = fmt::format("size{}", i);
     size_names.push_back(name);
     Line("const si64 {} __attribute__((unused)) = call->sizes[{}];", name, i);
   }
   PrintBuffers();
-  const auto& body = kernel_.body.body;
   OpenScope();
   for (size_t i = 0; i < size_names.size(); ++i) Bind(kernel_.symbols[i], size_names[i]);
+  const auto& body = kernel_.body.body;
   if (body.size() == 1 && body[0].kind == StmtKind::kLoop && body[0].loop == LoopKind::kParallel) {
     PrintSerialLoop(body[0], "begin", "end");
   } else {
     Line("if (begin >= end) return;");
     PrintBody(body);
   }
-  out_ += "}\n";
   CloseScope();
+  out_ += "}\n";
   return std::move(out_);
 }
 
@@ -90,9 +90,9 @@ void KernelPrinter::PrintSerialLoop(const Stmt& s, const std::string& from, cons
 void KernelPrinter::PrintUnrolled(const Stmt& s) {
   for (int64_t i = 0; i < s.extent.value(); ++i) {
     Open();
-    PrintBody(s.body);
     OpenScope();
     Bind(s.symbol, fmt::format("{}L", i));
+    PrintBody(s.body);
     CloseFor();
   }
 }
@@ -107,9 +107,9 @@ void KernelPrinter::PrintVectorLoop(const Stmt& s) {
   if (!fixed || extent >= lanes_) {
     Line("for (; {0} + W <= {1}; {0} += W) {{", i, e);
     ++indent_;
-    vector_ = VectorScope{s.symbol, i, ""};
     OpenScope();
     Bind(s.symbol, i);
+    vector_ = VectorScope{s.symbol, i, ""};
     PrintBody(s.body);
     CloseFor();
   }
@@ -119,9 +119,9 @@ void KernelPrinter::PrintVectorLoop(const Stmt& s) {
       Line("if ({} < {}) {{", i, e);
       ++indent_;
       Line("const si64 {} = {} - {};", n, e, i);
-      vector_ = VectorScope{s.symbol, i, n};
       OpenScope();
       Bind(s.symbol, i);
+      vector_ = VectorScope{s.symbol, i, n};
       PrintBody(s.body);
       CloseFor();
     } else {
@@ -129,9 +129,9 @@ void KernelPrinter::PrintVectorLoop(const Stmt& s) {
       varying_symbols_.clear();
       Line("for (; {0} < {1}; {0}++) {{", i, e);
       ++indent_;
-      PrintBody(s.body);
       OpenScope();
       Bind(s.symbol, i);
+      PrintBody(s.body);
       CloseFor();
     }
   }
@@ -163,8 +163,8 @@ void KernelPrinter::PrintLet(const Stmt& s) {
   vars_[s.var] = {name, v.varying};
   if (!var.index.IsSymbol()) return;
   symbols_[var.index.node()] = name;
-  if (v.varying) {
   depth_[var.index.node()] = static_cast<int>(scopes_.size());  // not before this statement
+  if (v.varying) {
     varying_symbols_.insert(var.index.node());
   } else {
     varying_symbols_.erase(var.index.node());

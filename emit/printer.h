@@ -90,8 +90,6 @@ class KernelPrinter {
   // index.cc
   std::string Index(Expr e, const std::string& lane = "");
   std::string Spell(Expr e, const std::string& lane);
-  std::string IndexNary(Expr e, const std::string& lane);
-  Expr Resolved(Expr e) const;  // with the column of a BrGemm cell replaced
   std::string SpellNode(Expr e, const std::string& lane);
   // What does not change in the innermost scope is computed once, in the scope where it is
   // complete.
@@ -100,6 +98,8 @@ class KernelPrinter {
   int CurrentDepth() const {
     return spell_depth_ >= 0 ? spell_depth_ : static_cast<int>(scopes_.size()) - 1;
   }
+  std::string IndexNary(Expr e, const std::string& lane);
+  Expr Resolved(Expr e) const;  // with the column of a BrGemm cell replaced
   bool Varying(Expr e) const;
   // e = 1 or c (constant) times the vector symbol plus a uniform rest; nullopt otherwise.
   std::optional<int64_t> LaneStride(Expr e) const;
@@ -113,8 +113,6 @@ class KernelPrinter {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
     out_ += '\n';
   }
-  void Open() { Line("{{"), ++indent_; }
-  void Close() { --indent_, Line("}}"); }
   // A scope binds symbols; named index expressions stand at its beginning.
   void OpenScope() { scopes_.push_back({std::exchange(out_, {}), {}, indent_, {}}); }
   void CloseScope() {
@@ -135,6 +133,8 @@ class KernelPrinter {
     Bind(symbol, name);
   }
   void CloseFor() { CloseScope(), Close(); }
+  void Open() { Line("{{"), ++indent_; }
+  void Close() { --indent_, Line("}}"); }
   std::string Fresh(char prefix) { return fmt::format("{}{}", prefix, next_++); }
   DType TypeOf(tile::ExprId id) const { return kernel_.values[id].type; }
 
@@ -150,8 +150,6 @@ class KernelPrinter {
   std::vector<CValue> vars_;                                  // by VarId
   std::unordered_map<tile::ExprId, CValue> memo_;             // during one statement
   std::optional<VectorScope> vector_;
-  bool masked_reduce_ = false;  // in the tail of lanes of a Reduce
-};
   struct Scope {
     std::string outer, header;  // text before the scope; the names at its beginning
     int indent;
@@ -160,6 +158,8 @@ class KernelPrinter {
   std::vector<Scope> scopes_;
   std::unordered_map<const ExprNode*, int> depth_;  // the scope that binds a symbol
   int spell_depth_ = -1;        // the scope for which text is spelled; -1: the innermost
+  bool masked_reduce_ = false;  // in the tail of lanes of a Reduce
+};
 
 // How an accumulator starts and combines: the identity of `op` and "acc op x" as C.
 std::string ReduceIdentity(tile::ReduceOp op, DType type);
