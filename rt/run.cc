@@ -21,6 +21,7 @@ Run::State::State(std::shared_ptr<const Model> m)
   results.resize(plan.outputs.size());
   slots.resize(static_cast<size_t>(plan.slots));
   stage_output.assign(plan.outputs.size(), 0);
+  trace = Trace::FromEnvironment(plan, model.pool->size());
   for (size_t t = 0; t < model.steps.size(); ++t) {
     const Step& step = model.steps[t];
     calls.push_back({argv.data() + step.args, sizev.data() + step.sizes, nullptr, &MathTable(),

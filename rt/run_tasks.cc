@@ -1,29 +1,26 @@
 // The loop over the plan's tasks. A launch on the steady path reads its step, its grid and its
 // arguments, and calls the kernel; nothing is allocated.
-#include <chrono>
-
 #include "abi/dtype.h"
 #include "rt/state.h"
 
 namespace ge::rt {
 namespace {
 
-int64_t Now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 struct SharedLaunch {
   ge_kernel_fn fn;
   ge_kernel_call call;
   std::byte* scratch;
   int64_t stride;
+  Trace* trace;
+  size_t task;
   static void Run(void* context, int worker, int64_t begin, int64_t end) {
     const auto* launch = static_cast<const SharedLaunch*>(context);
     ge_kernel_call call = launch->call;
     call.scratch = launch->scratch + worker * launch->stride;
+    const int64_t start = launch->trace != nullptr ? NowNs() : 0;
     launch->fn(&call, begin, end);
+    if (launch->trace != nullptr)
+      launch->trace->Add(worker, launch->task, end - begin, start, NowNs());
   }
 };
 
@@ -49,7 +46,8 @@ Status Run::State::WhyNotReady(size_t t) const {
 }
 
 void Run::State::Share(size_t task, int64_t grid) {
-  SharedLaunch launch{model.steps[task].fn, calls[task], scratch_base, scratch_stride};
+  SharedLaunch launch{model.steps[task].fn, calls[task], scratch_base,
+                      scratch_stride,       trace.get(), task};
   model.pool->Run(SharedLaunch::Run, &launch, grid);
 }
 
@@ -105,12 +103,13 @@ Status Run::State::RunOther(size_t task, size_t* next) {
 }
 
 Status Run::State::RunTasks() {
-  const bool one_worker = model.pool->size() == 1;
+  const bool one_worker = model.pool->size() == 1, timed = profiling || trace != nullptr;
   const size_t count = model.steps.size();
   for (size_t task = 0, next = 0; task < count; task = next) {
     const Step& step = model.steps[task];
     next = task + 1;
-    const int64_t start = profiling ? Now() : 0;
+    const int64_t start = timed ? NowNs() : 0;
+    bool shared = false;
     if (step.kind == om::TaskKind::kLaunch) {
       const int64_t grid = sizes[static_cast<size_t>(step.grid)];
       if (!Ready(step, grid)) return WhyNotReady(task).In("task " + plan.tasks[task].name);
@@ -120,12 +119,19 @@ Status Run::State::RunTasks() {
       if (one_worker || step.alone || grid <= 1) {
         if (grid > 0) step.fn(&calls[task], 0, grid);
       } else {
+        shared = true;
         Share(task, grid);
       }
     } else if (Status status = RunOther(task, &next); !status.ok()) {
       return std::move(status).In("task " + plan.tasks[task].name);
     }
-    if (profiling) profile[task] += Now() - start;
+    if (!timed) continue;
+    const int64_t end = NowNs();
+    if (profiling) profile[task] += end - start;
+    if (trace != nullptr && !shared) {
+      const bool launch = step.kind == om::TaskKind::kLaunch;
+      trace->Add(0, task, launch ? sizes[static_cast<size_t>(step.grid)] : 1, start, end);
+    }
   }
   return {};
 }

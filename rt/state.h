@@ -19,6 +19,7 @@
 #include "rt/code.h"
 #include "rt/host_kernel.h"
 #include "rt/runtime.h"
+#include "rt/trace.h"
 
 namespace ge::rt {
 
@@ -126,6 +127,7 @@ struct Run::State {
 
   bool profiling = false;
   std::vector<int64_t> profile;
+  std::unique_ptr<Trace> trace;  // null: none is wanted
 
   // Scratch of host tasks, kept so that a steady run does not allocate.
   struct Growing {  // context of HostOutput::allocate
