@@ -20,13 +20,8 @@ std::string WriterOf(const om::Plan& plan, int32_t buffer) {
   };
   std::string name;
   for (const om::Task& task : plan.tasks) {
-    for (const int32_t out : task.outs) {
-      if (out < 0) continue;
-      const bool launch = task.kind == om::TaskKind::kLaunch;
-      if (launch && static_cast<size_t>(out) >= task.args.size()) continue;
-      const int32_t written = launch ? task.args[static_cast<size_t>(out)] : out;
-      if (written >= 0 && root(written) == root(buffer)) name = task.name;
-    }
+    for (const int32_t out : task.outs)
+      if (out >= 0 && root(out) == root(buffer)) name = task.name;
   }
   return name;
 }

@@ -18,9 +18,9 @@ int main(int argc, char** argv) {
   aclmdlDesc* desc = aclmdlCreateDesc();
   CHECK_ACL(aclmdlGetDesc(desc, model));
   for (size_t i = 0; i < aclmdlGetNumInputs(desc); ++i)
-    std::printf("input %zu: %s, %zu bytes, type %d, format %d\n", i, aclmdlGetInputNameByIndex(desc, i),
-                aclmdlGetInputSizeByIndex(desc, i), aclmdlGetInputDataType(desc, i),
-                aclmdlGetInputFormat(desc, i));
+    std::printf("input %zu: %s, %zu bytes, type %d, format %d\n", i,
+                aclmdlGetInputNameByIndex(desc, i), aclmdlGetInputSizeByIndex(desc, i),
+                aclmdlGetInputDataType(desc, i), aclmdlGetInputFormat(desc, i));
   for (size_t i = 0; i < aclmdlGetNumOutputs(desc); ++i)
     std::printf("output %zu: %s, %zu bytes\n", i, aclmdlGetOutputNameByIndex(desc, i),
                 aclmdlGetOutputSizeByIndex(desc, i));

@@ -1,4 +1,5 @@
-// What the example clients share: checking, files, a model with its datasets. Only AscendCL and libc++.
+// What the example clients share: checking, files, a model with its datasets. Only AscendCL and
+// libc++.
 #pragma once
 
 #include <cmath>
@@ -48,7 +49,8 @@ struct Buffers {
     CHECK_ACL(aclmdlDestroyDataset(dataset));
   }
   explicit Buffers(aclmdlDesc* desc) {
-    for (size_t i = 0; i < aclmdlGetNumInputs(desc); ++i) Add(input, aclmdlGetInputSizeByIndex(desc, i));
+    for (size_t i = 0; i < aclmdlGetNumInputs(desc); ++i)
+      Add(input, aclmdlGetInputSizeByIndex(desc, i));
     for (size_t i = 0; i < aclmdlGetNumOutputs(desc); ++i)
       Add(output, aclmdlGetOutputSizeByIndex(desc, i));
   }
@@ -59,7 +61,9 @@ struct Buffers {
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
 
-  void* InputMemory(size_t i) const { return aclGetDataBufferAddr(aclmdlGetDatasetBuffer(input, i)); }
+  void* InputMemory(size_t i) const {
+    return aclGetDataBufferAddr(aclmdlGetDatasetBuffer(input, i));
+  }
   void SetInput(size_t i, const std::vector<char>& data) const {
     aclDataBuffer* buffer = aclmdlGetDatasetBuffer(input, i);
     CHECK_ACL(aclrtMemcpy(aclGetDataBufferAddr(buffer), aclGetDataBufferSizeV2(buffer), data.data(),

@@ -1,5 +1,5 @@
-// A model with symbolic dims, three ways: shapes by tensor descriptions with outputs that the library
-// allocates; values for the dims; a batch size.
+// A model with symbolic dims, three ways: shapes by tensor descriptions with outputs that the
+// library allocates; values for the dims; a batch size.
 //   dynamic_dims MODEL.om BATCH EXPECTED.bin INPUT.bin
 #include "common.h"
 
@@ -38,8 +38,9 @@ int main(int argc, char** argv) {
     CHECK_ACL(aclmdlAddDatasetBuffer(input, in));
     CHECK_ACL(aclmdlAddDatasetBuffer(output, out));
     if (way == 0) {
-      aclTensorDesc* shape = aclCreateTensorDesc(aclmdlGetInputDataType(desc, 0),
-                                                 static_cast<int>(dims.dimCount), dims.dims, ACL_FORMAT_ND);
+      aclTensorDesc* shape =
+          aclCreateTensorDesc(aclmdlGetInputDataType(desc, 0), static_cast<int>(dims.dimCount),
+                              dims.dims, ACL_FORMAT_ND);
       CHECK_ACL(aclmdlSetDatasetTensorDesc(input, shape, 0));
       aclDestroyTensorDesc(shape);
     } else if (way == 1) {

@@ -47,8 +47,8 @@ int main(int argc, char** argv) {
     const std::vector<char> data = ReadFile(argv[3]);
     std::vector<float> result(aclmdlGetOutputSizeByIndex(desc, 0) / sizeof(float));
     CHECK_ACL(aclrtRecordEvent(start, a));
-    CHECK_ACL(aclrtMemcpyAsync(buffers.InputMemory(0), aclmdlGetInputSizeByIndex(desc, 0), data.data(),
-                               data.size(), ACL_MEMCPY_HOST_TO_DEVICE, a));
+    CHECK_ACL(aclrtMemcpyAsync(buffers.InputMemory(0), aclmdlGetInputSizeByIndex(desc, 0),
+                               data.data(), data.size(), ACL_MEMCPY_HOST_TO_DEVICE, a));
     CHECK_ACL(aclrtRecordEvent(copied, a));
     CHECK_ACL(aclrtStreamWaitEvent(b, copied));
     CHECK_ACL(aclmdlExecuteAsync(model, buffers.input, buffers.output, b));
@@ -65,15 +65,18 @@ int main(int argc, char** argv) {
     std::printf("copy in, run, copy out: %.3f ms\n", static_cast<double>(ms));
     if (ms < 0) return 1;
 
-    const double sync = MedianUs(2000, [&] { aclmdlExecute(model, buffers.input, buffers.output); });
+    const double sync =
+        MedianUs(2000, [&] { aclmdlExecute(model, buffers.input, buffers.output); });
     const double async = MedianUs(2000, [&] {
       aclmdlExecuteAsync(model, buffers.input, buffers.output, b);
       aclrtSynchronizeStream(b);
     });
-    std::printf("aclmdlExecute %.2f us, aclmdlExecuteAsync with synchronisation %.2f us: %.2f us more\n",
-                sync, async, async - sync);
+    std::printf(
+        "aclmdlExecute %.2f us, aclmdlExecuteAsync with synchronisation %.2f us: %.2f us more\n",
+        sync, async, async - sync);
   }
-  // Overlap: each stream's host function sleeps; a callback that blocks one does not stop the other.
+  // Overlap: each stream's host function sleeps; a callback that blocks one does not stop the
+  // other.
   const auto sleep = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(50)); };
   const auto begin = Clock::now();
   CHECK_ACL(aclrtLaunchHostFunc(a, sleep, nullptr));

@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
   if (batches.batchCount == 0 || index + 1 != aclmdlGetNumInputs(desc)) return 1;
   {
     const Buffers buffers(desc);
-    if (aclmdlExecute(model, buffers.input, buffers.output) == ACL_SUCCESS) return 1;  // no gear yet
+    if (aclmdlExecute(model, buffers.input, buffers.output) == ACL_SUCCESS)
+      return 1;  // no gear yet
     if (aclmdlSetDynamicBatchSize(model, buffers.input, index, 12345) == ACL_SUCCESS) return 1;
     for (int i = 2; i + 2 < argc; i += 3) {
       buffers.SetInput(0, ReadFile(argv[i + 2]));

@@ -48,7 +48,8 @@ int main(int argc, char** argv) {
   size_t work_size2 = 0, weight_size2 = 0;
   CHECK_ACL(aclmdlQuerySizeFromMem(kept.data(), kept.size(), &work_size2, &weight_size2));
   if (work_size2 != work_size || weight_size2 != weight_size) return 1;
-  CHECK_ACL(aclmdlLoadFromMemWithMem(kept.data(), kept.size(), &id, work, work_size, weights, weight_size));
+  CHECK_ACL(aclmdlLoadFromMemWithMem(kept.data(), kept.size(), &id, work, work_size, weights,
+                                     weight_size));
   Run(id, argv, "from memory with memory");
   CHECK_ACL(aclmdlUnload(id));
 

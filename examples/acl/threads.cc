@@ -17,7 +17,7 @@ struct Case {
 };
 
 long PeakKb() {
-  struct rusage usage {};
+  struct rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_maxrss;
 }
@@ -73,7 +73,8 @@ int main(int argc, char** argv) {
     if (early == 0 && runs > 20L * threads) early = PeakKb();
   }
   for (std::thread& worker : workers) worker.join();
-  std::printf("%ld runs, peak memory %ld kB early, %ld kB at the end\n", runs.load(), early, PeakKb());
+  std::printf("%ld runs, peak memory %ld kB early, %ld kB at the end\n", runs.load(), early,
+              PeakKb());
   for (const Case& c : cases) {
     CHECK_ACL(aclmdlUnload(c.id));
     CHECK_ACL(aclmdlDestroyDesc(c.desc));

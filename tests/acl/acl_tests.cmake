@@ -1,0 +1,20 @@
+# Tests of AscendCL: the ABI by a C compiler, call by call, a short fuzz, clients on an installed tree.
+add_executable(acl_abi tests/acl/abi.c)
+set_target_properties(acl_abi PROPERTIES C_STANDARD 11)
+target_link_libraries(acl_abi PRIVATE ascendcl)
+add_executable(acl_test tests/acl/contract_test.cc)
+target_link_libraries(acl_test PRIVATE ascendcl GTest::gtest GTest::gtest_main Threads::Threads)
+add_executable(acl_fuzz tests/acl/fuzz.cc)
+target_link_libraries(acl_fuzz PRIVATE ascendcl Threads::Threads)
+
+# The installed tree, and small models compiled by its atc, are made once for the tests that use them.
+set(acl_work ${CMAKE_BINARY_DIR}/acl)
+add_test(NAME acl.install COMMAND ${CMAKE_COMMAND} --install ${CMAKE_BINARY_DIR} --prefix ${acl_work}/toolkit --component toolkit)
+add_test(NAME acl.clients COMMAND ${CMAKE_SOURCE_DIR}/tests/acl/run_clients ${acl_work}/toolkit ${acl_work}/work)
+add_test(NAME acl.abi COMMAND acl_abi)
+add_test(NAME acl.contract COMMAND acl_test)
+add_test(NAME acl.fuzz COMMAND acl_fuzz 5 3 1 ${acl_work}/work/small.om ${acl_work}/work/dynamic.om)
+set_tests_properties(acl.install PROPERTIES FIXTURES_SETUP acl_toolkit)
+set_tests_properties(acl.clients PROPERTIES FIXTURES_REQUIRED acl_toolkit FIXTURES_SETUP acl_models TIMEOUT 300)
+set_tests_properties(acl.contract acl.fuzz PROPERTIES FIXTURES_REQUIRED acl_models TIMEOUT 120)
+set_tests_properties(acl.contract PROPERTIES ENVIRONMENT "GE_ACL_MODEL=${acl_work}/work/small.om")
