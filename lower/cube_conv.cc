@@ -95,7 +95,7 @@ class ConvLowering {
     rows_ = flat_ ? Expr(1) : s_.oh;
     const int64_t per_group = OutPerGroup();
     tile_ = ChooseTile(HintValue(row_pixels_), per_group, soc_, s_.group > 1 ? per_group : 0);
-    if (!row_pixels_.IsConst()) tile_.m = MaxRows(soc_, tile_.nv);
+    if (!row_pixels_.IsConst()) tile_.m = std::min(MaxRows(soc_, tile_.nv), 16);
     nb_ = tile_.nv * soc_.F32Lanes();
     panels_ = (per_group + nb_ - 1) / nb_;
     const double ns =
@@ -225,9 +225,10 @@ class ConvLowering {
 
 Lowered LowerCubeConv(const Graph& g, const Region& region, const SocSpec& soc,
                       const Policy& policy) {
-  (void)policy;
   ConvShape s = *ConvShapeOf(g, g.node(region.anchor));
   if (s.group > 1 && s.ChannelsPerGroup() == 1) return LowerDepthwise(g, region, soc, s);
+  if (IsSmallFloat(g.value(s.x).type.dtype) && PrefersWinograd(s, soc, policy))
+    return LowerWinograd(g, region, soc, s);
   return ConvLowering(g, region, soc, s).Run();
 }
 

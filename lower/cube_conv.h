@@ -36,6 +36,9 @@ int PaddedArg(LoweringContext& c, const ConvShape& s, const PaddedInput& in);
 
 Lowered LowerDepthwise(const Graph& g, const Region& region, const SocSpec& soc,
                        const ConvShape& s);
+// Is F(4x4, 3x3) allowed by the tolerance, and faster by the cost model?
+bool PrefersWinograd(const ConvShape& s, const SocSpec& soc, const Policy& policy);
+Lowered LowerWinograd(const Graph& g, const Region& region, const SocSpec& soc, const ConvShape& s);
 // Output rows of a chunk that do enough work for one worker's turn.
 int64_t RowsPerChunk(const SocSpec& soc, double ns_per_row, int64_t rows, double other_chunks);
 

@@ -77,7 +77,9 @@ void ExpectSame(const std::string& text, const std::map<std::string, int64_t>& s
     GraphRun run(g, symbols);
     seed = 1;
     for (ValueId v : g.inputs) run.FillInput(v, seed++);
-    run.Run(region, Soc(bytes), Policy{}, 3);
+    Policy direct;
+    direct.conv_tolerance = 0;
+    run.Run(region, Soc(bytes), direct, 3);
     for (size_t o = 0; o < g.outputs.size(); ++o) {
       std::vector<float> got = run.Values(g.outputs[o]);
       ASSERT_EQ(got.size(), want[o].size());
@@ -200,6 +202,49 @@ TEST(CubeConv, OneSpatialAxis) {
   ExpectSame(
       "graph g(%x: f32[2,20,30], %w: f32[17,20,3]) -> (%y) { %y = Conv(%x, %w) {pads=[1,1], "
       "strides=[2]} }");
+}
+
+// Winograd against the direct form: whole and ragged tiles, residual, halos on both sides, several
+// images.
+void ExpectWinogradClose(int n, int c, int o, int h, int w, int halo_out) {
+  std::string x = std::to_string(n) + "," + std::to_string(c),
+              y = std::to_string(n) + "," + std::to_string(o);
+  std::string hw = "," + std::to_string(h) + "," + std::to_string(w);
+  auto g = ParseGraph(
+      "graph g(%x: f32[" + x + hw + "], %w: f32[" + std::to_string(o) + "," + std::to_string(c) +
+      ",3,3], %bias: f32[" + std::to_string(o) + "], %r: f32[" + y + hw +
+      "]) -> (%z) {"
+      " %y = Conv(%x, %w, %bias) {pads=[1,1,1,1]} %a = Add(%y, %r) %z = Relu(%a) }");
+  ASSERT_TRUE(g.ok()) << g.status().message();
+  MakeWeights(**g);
+  Blocked(1, halo_out)(**g);
+  std::vector<float> results[2];
+  for (int winograd = 0; winograd < 2; ++winograd) {
+    Policy policy;
+    policy.conv_tolerance = winograd ? 1e-4 : 0;
+    GraphRun run(**g);
+    int seed = 1;
+    for (ValueId v : (*g)->inputs) run.FillInput(v, seed++);
+    Lowered lowered = LowerCube(**g, Whole(**g), Soc(64), policy);
+    EXPECT_EQ(lowered.kernels[0].schedule == "winograd input", winograd == 1);
+    run.Run(Whole(**g), Soc(64), policy, 3);
+    run.ExpectZeroBorders((*g)->outputs[0]);
+    results[winograd] = run.Values((*g)->outputs[0]);
+  }
+  double rms = 0, worst = 0;
+  for (size_t i = 0; i < results[0].size(); ++i) {
+    rms += static_cast<double>(results[0][i]) * static_cast<double>(results[0][i]);
+    worst = std::max(
+        worst, std::fabs(static_cast<double>(results[0][i]) - static_cast<double>(results[1][i])));
+  }
+  rms = std::sqrt(rms / static_cast<double>(results[0].size()));
+  EXPECT_LT(worst, 1e-4 * rms);
+}
+
+TEST(CubeWinograd, CloseToDirect) {
+  ExpectWinogradClose(1, 64, 64, 16, 16, 0);
+  ExpectWinogradClose(1, 64, 64, 18, 15, 1);
+  ExpectWinogradClose(2, 64, 80, 14, 13, 1);
 }
 
 TEST(Cube, WhatItDoesNotTake) {
