@@ -228,9 +228,12 @@ GE_ACL aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle* handle) 
 GE_ACL aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigAttr attr,
                                         const void* attrValue, size_t valueSize) {
   ACL_NEEDS(handle != nullptr && attrValue != nullptr, "a null pointer");
+  // Clients give 32-bit values for 64-bit members too.
   const auto read = [&](auto* to) {
-    if (valueSize != sizeof *to) return false;
-    __builtin_memcpy(to, attrValue, sizeof *to);
+    const bool narrow = sizeof *to == 8 && valueSize == 4 && attr != ACL_RT_STREAM_WORK_ADDR_PTR;
+    if (valueSize != sizeof *to && !narrow) return false;
+    __builtin_memset(to, 0, sizeof *to);
+    __builtin_memcpy(to, attrValue, valueSize);
     return true;
   };
   bool fits = false;
