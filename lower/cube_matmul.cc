@@ -216,8 +216,12 @@ class MatMulLowering {
     const double chunks =
         static_cast<double>(HintValue(panels_) * std::max<int64_t>(HintValue(BatchCount()), 1));
     const double wanted = std::max(1.0, 8 / chunks);
-    const int64_t smaller = round(std::max(static_cast<double>(rows) / wanted, 20000 / ns_per_row));
-    group_ = std::min(group, std::max<int64_t>(smaller, tile_.m));
+    const int64_t smaller =
+        wanted <= 1 ? rows
+                    : round(std::max(static_cast<double>(rows) / wanted, 20000 / ns_per_row));
+    group = std::min(group, std::max<int64_t>(smaller, tile_.m));
+    // Groups of equal size: a short last one would be a kernel of its own.
+    group_ = rows_.IsConst() ? CeilDiv(rows, CeilDiv(rows, group)) : Expr(group);
     // A is read once per panel if panels are outside, B once per group if groups are.
     panel_outside_ =
         static_cast<double>(cols) / static_cast<double>(group_.value()) * static_cast<double>(k) >
