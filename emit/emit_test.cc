@@ -348,5 +348,96 @@ TEST(Emit, ScalarFallbackAndLocals) {
   RunCases(cases);
 }
 
+// A random value of type f32 or i32 from loads at (row, col) and exact operations, so that every
+// backend gives the same bits.
+class RandomValue {
+ public:
+  RandomValue(Builder& b, std::mt19937& random, const std::vector<int>& floats,
+              const std::vector<int>& ints, const std::vector<Expr>& places)
+      : b_(b), random_(random), floats_(floats), ints_(ints), places_(places) {}
+
+  Val Of(DType type, int depth) {
+    if (depth == 0 || Pick(8) == 0) return Leaf(type);
+    if (type == DType::kBool) return Condition(depth);
+    if (Pick(6) == 0) return b_.Select(Condition(depth), Of(type, depth - 1), Of(type, depth - 1));
+    if (Pick(8) == 0) return b_.Cast(Of(Other(type), depth - 1), type);
+    if (Pick(6) == 0) return b_.Let(Of(type, depth - 1));
+    if (Pick(5) == 0) return b_.Unary(Pick(2) ? Op::kNeg : Op::kAbs, Of(type, depth - 1));
+    static constexpr Op kOps[] = {Op::kAdd, Op::kSub, Op::kMul,      Op::kMin,
+                                  Op::kMax, Op::kXor, Op::kFloorMod, Op::kShr};
+    Op op = kOps[Pick(type == DType::kF32 ? 5 : 8)];
+    return b_.Binary(op, Of(type, depth - 1), Of(type, depth - 1));
+  }
+
+ private:
+  int Pick(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
+  DType Other(DType t) { return t == DType::kF32 ? DType::kI32 : DType::kF32; }
+  Val Condition(int depth) {
+    DType t = Pick(2) ? DType::kF32 : DType::kI32;
+    Val c = b_.Binary(Pick(2) ? Op::kLt : Op::kEq, Of(t, depth - 1), Of(t, depth - 1));
+    return Pick(3) ? c : b_.Unary(Op::kNot, c);
+  }
+  Val Leaf(DType type) {
+    if (type == DType::kBool) return b_.Binary(Op::kLe, Leaf(DType::kI32), Leaf(DType::kI32));
+    if (Pick(4) == 0) return b_.Const(type, Pick(9) - 4);
+    const auto& buffers = type == DType::kF32 ? floats_ : ints_;
+    return b_.Load(buffers[static_cast<size_t>(Pick(static_cast<int>(buffers.size())))],
+                   places_[static_cast<size_t>(Pick(static_cast<int>(places_.size())))]);
+  }
+  Builder& b_;
+  std::mt19937& random_;
+  const std::vector<int>&floats_, &ints_;
+  const std::vector<Expr>& places_;
+};
+
+TEST(Emit, RandomKernels) {
+  std::mt19937 random(11);
+  ExprArena arena;
+  std::vector<Case> cases;
+  for (int n = 0; n < 60; ++n) {
+    const int64_t rows = 1 + static_cast<int64_t>(random() % 5),
+                  cols = 1 + static_cast<int64_t>(random() % 50);
+    const int64_t size = rows * cols * 2 + 3;
+    Case c;
+    c.name = "random " + std::to_string(n);
+    Builder b(c.kernel, arena);
+    std::vector<int> floats = {b.Arg("f", DType::kF32, size, false),
+                               b.Arg("h", DType::kF16, size, false)};
+    std::vector<int> ints = {b.Arg("i", DType::kI32, size, false),
+                             b.Arg("c", DType::kI8, size, false)};
+    const bool reduces = n % 3 == 0;
+    int y = b.Arg("y", DType::kF32, rows * cols, true);
+    b.For("r", rows, n % 2 ? LoopKind::kParallel : LoopKind::kSerial, [&](Expr r) {
+      b.For("v", cols, LoopKind::kVector, [&](Expr v) {
+        std::vector<Expr> places = {r * cols + v,   r * cols, v, v * 2, r * cols + cols - 1 - v,
+                                    FloorDiv(v, 3), Mod(v, 4)};
+        RandomValue value(b, random, floats, ints, places);
+        Val x = value.Of(DType::kF32, 5);
+        if (reduces) {
+          x = x + b.Reduce(tile::ReduceOp::kMax, {3}, [&](const std::vector<Expr>& k) {
+            std::vector<Expr> inner = {k[0] + v, v, k[0]};
+            return RandomValue(b, random, floats, ints, inner).Of(DType::kF32, 2);
+          });
+        }
+        b.Store(y, r * cols + v, x);
+      });
+    });
+    std::vector<float> f(static_cast<size_t>(size));
+    std::vector<uint16_t> h(f.size());
+    std::vector<int32_t> i(f.size());
+    std::vector<int8_t> i8(f.size());
+    for (size_t k = 0; k < f.size(); ++k) {
+      f[k] = static_cast<float>(static_cast<int>(random() % 33) - 16) / 4;
+      h[k] = static_cast<uint16_t>(0x3c00 + (random() % 4) * 0x400 + (random() % 2) * 0x8000);
+      i[k] = static_cast<int32_t>(random() % 41) - 20;
+      i8[k] = static_cast<int8_t>(random() % 21 - 10);
+    }
+    c.buffers = {TestBuffer::Of(f), TestBuffer::Of(h), TestBuffer::Of(i), TestBuffer::Of(i8),
+                 TestBuffer::Of(std::vector<float>(static_cast<size_t>(rows * cols)))};
+    cases.push_back(std::move(c));
+  }
+  RunCases(cases);
+}
+
 }  // namespace
 }  // namespace ge::emit
