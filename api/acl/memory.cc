@@ -47,12 +47,8 @@ std::shared_ptr<MemoryBlock>* FindBlock(Table& table, const void* p, size_t byte
 
 MemoryBlock::~MemoryBlock() {
   if (owned == nullptr) return;
-  if (mapped > 0) {
-    munmap(owned, mapped);
-  } else {
-    std::free(owned);
-    Blocks().live -= bytes;
-  }
+  std::free(owned);
+  Blocks().live -= bytes;
 }
 
 void* AllocateBlock(size_t bytes, Place place, bool huge) {
@@ -64,12 +60,11 @@ void* AllocateBlock(size_t bytes, Place place, bool huge) {
   void* p = std::aligned_alloc(alignment, rounded);
   if (p == nullptr) return nullptr;
   if (large) madvise(p, rounded, MADV_HUGEPAGE);  // a wish: small pages do as well
-  auto block = std::make_shared<MemoryBlock>();
-  *block = {reinterpret_cast<uintptr_t>(p), bytes, place, p, 0};
+  auto block = std::make_shared<MemoryBlock>(p, bytes, place, p);
   Table& table = Blocks();
   table.live += bytes;
   std::lock_guard lock(table.mutex);
-  table.blocks[block->begin] = std::move(block);
+  table.blocks[reinterpret_cast<uintptr_t>(p)] = std::move(block);
   return p;
 }
 
@@ -84,9 +79,7 @@ bool AddRegistered(void* p, size_t bytes, Place place) {
     const MemoryBlock& before = *std::prev(next)->second;
     if (before.begin + before.bytes > begin) return false;
   }
-  auto block = std::make_shared<MemoryBlock>();
-  *block = {begin, bytes, place, nullptr, 0};
-  table.blocks[begin] = std::move(block);
+  table.blocks[begin] = std::make_shared<MemoryBlock>(p, bytes, place, nullptr);
   return true;
 }
 

@@ -19,8 +19,11 @@ struct MemoryBlock {
   size_t bytes = 0;  // as asked for, rounded up as the interface says
   Place place = Place::kDevice;
   void* owned = nullptr;  // freed with the block; null: not ours
-  size_t mapped = 0;      // owned by mmap, of so many bytes
+  MemoryBlock(const void* p, size_t size, Place where, void* to_free)
+      : begin(reinterpret_cast<uintptr_t>(p)), bytes(size), place(where), owned(to_free) {}
   ~MemoryBlock();
+  MemoryBlock(const MemoryBlock&) = delete;
+  MemoryBlock& operator=(const MemoryBlock&) = delete;
 };
 
 // Null if there is no memory.

@@ -111,6 +111,20 @@ TEST_F(Acl, Memory) {
   EXPECT_EQ(aclrtMemcpy(back, 8, p, 5, ACL_MEMCPY_DEVICE_TO_HOST), ACL_ERROR_RT_PARAM_INVALID);
 }
 
+TEST_F(Acl, BlocksDoNotOverlap) {
+  std::vector<char*> blocks;
+  for (int i = 0; i < 50; ++i) {
+    void* p = nullptr;
+    ASSERT_EQ(aclrtMalloc(&p, 1000, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+    ASSERT_EQ(aclrtMemset(p, 1000, i, 1000), ACL_SUCCESS);
+    blocks.push_back(static_cast<char*>(p));
+  }
+  for (int i = 0; i < 50; ++i) {
+    for (int k = 0; k < 1000; k += 37) ASSERT_EQ(blocks[static_cast<size_t>(i)][k], i);
+    ASSERT_EQ(aclrtFree(blocks[static_cast<size_t>(i)]), ACL_SUCCESS);
+  }
+}
+
 TEST_F(Acl, MemoryIsKeptForWorkInFlight) {
   void* p = nullptr;
   ASSERT_EQ(aclrtMalloc(&p, 1 << 20, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
