@@ -105,11 +105,12 @@ GE_ACL aclError aclmdlSetExternalWeightAddress(aclmdlConfigHandle* handle,
 }
 GE_ACL aclError aclmdlLoadWithConfig(const aclmdlConfigHandle* handle, uint32_t* modelId) {
   ACL_NEEDS(handle != nullptr && modelId != nullptr, "a null pointer");
-  const auto config = Live<Config>().Get(handle);
-  if (!config) ACL_FAIL(ACL_ERROR_INVALID_PARAM, kNoConfig);
+  Config config;  // a copy: another thread may set options meanwhile
+  if (!Live<Config>().With(handle, [&](Config& c) { config = c; }))
+    ACL_FAIL(ACL_ERROR_INVALID_PARAM, kNoConfig);
   const auto value = [&](int attr) {
-    const auto it = config->values.find(attr);
-    return it == config->values.end() ? uint64_t{0} : it->second;
+    const auto it = config.values.find(attr);
+    return it == config.values.end() ? uint64_t{0} : it->second;
   };
   const auto address = [&](int attr) {
     return reinterpret_cast<void*>(static_cast<uintptr_t>(value(attr)));
@@ -120,8 +121,8 @@ GE_ACL aclError aclmdlLoadWithConfig(const aclmdlConfigHandle* handle, uint32_t*
   if (type >= ACL_MDL_LOAD_FROM_FILE_WITH_Q) return NotSupported(__func__);
   LoadArguments from;
   if (type <= ACL_MDL_LOAD_FROM_FILE_WITH_MEM) {
-    ACL_NEEDS(!config->path.empty(), "ACL_MDL_PATH_PTR is not set");
-    from.path = config->path.c_str();
+    ACL_NEEDS(!config.path.empty(), "ACL_MDL_PATH_PTR is not set");
+    from.path = config.path.c_str();
   } else {
     from.data = address(ACL_MDL_MEM_ADDR_PTR);
     from.bytes = value(ACL_MDL_MEM_SIZET);

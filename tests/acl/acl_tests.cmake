@@ -6,6 +6,9 @@ add_executable(acl_test tests/acl/contract_test.cc)
 target_link_libraries(acl_test PRIVATE ascendcl GTest::gtest GTest::gtest_main Threads::Threads)
 add_executable(acl_fuzz tests/acl/fuzz.cc)
 target_link_libraries(acl_fuzz PRIVATE ascendcl Threads::Threads)
+# Its own copy of the runtime, to compare with: the library does not export it.
+add_executable(acl_overhead tests/acl/overhead.cc ${acl_sources} ${GE_RUNTIME_OBJECTS})
+target_link_libraries(acl_overhead PRIVATE Threads::Threads)
 
 # The installed tree, and small models compiled by its atc, are made once for the tests that use them.
 set(acl_work ${CMAKE_BINARY_DIR}/acl)
@@ -14,7 +17,9 @@ add_test(NAME acl.clients COMMAND ${CMAKE_SOURCE_DIR}/tests/acl/run_clients ${ac
 add_test(NAME acl.abi COMMAND acl_abi)
 add_test(NAME acl.contract COMMAND acl_test)
 add_test(NAME acl.fuzz COMMAND acl_fuzz 5 3 1 ${acl_work}/work/small.om ${acl_work}/work/dynamic.om)
+add_test(NAME acl.overhead COMMAND acl_overhead ${acl_work}/work/small.om 12288 40)
 set_tests_properties(acl.install PROPERTIES FIXTURES_SETUP acl_toolkit)
 set_tests_properties(acl.clients PROPERTIES FIXTURES_REQUIRED acl_toolkit FIXTURES_SETUP acl_models TIMEOUT 300)
-set_tests_properties(acl.contract acl.fuzz PROPERTIES FIXTURES_REQUIRED acl_models TIMEOUT 120)
+set_tests_properties(acl.contract acl.fuzz acl.overhead PROPERTIES FIXTURES_REQUIRED acl_models TIMEOUT 120)
 set_tests_properties(acl.contract PROPERTIES ENVIRONMENT "GE_ACL_MODEL=${acl_work}/work/small.om")
+set_tests_properties(acl.overhead PROPERTIES RUN_SERIAL ON)

@@ -25,17 +25,24 @@ namespace {
 
 using Rng = std::mt19937_64;
 
-// Handles that any thread may pick: live ones and dead ones.
+// Handles that any thread may pick: live ones and dead ones. What is pushed out is released, so
+// that the program does not run out of streams or files by leaks of its own.
 class Pool {
  public:
+  explicit Pool(void (*release)(void*)) : release_(release) {}
   void Put(void* handle) {
     if (handle == nullptr) return;
-    std::lock_guard lock(mutex_);
-    if (list_.size() < 64) {
-      list_.push_back(handle);
-    } else {
-      list_[next_++ % list_.size()] = handle;
+    void* out = nullptr;
+    {
+      std::lock_guard lock(mutex_);
+      if (list_.size() < 64) {
+        list_.push_back(handle);
+      } else {
+        std::swap(list_[next_++ % list_.size()], handle);
+        out = handle;
+      }
     }
+    if (out != nullptr) release_(out);
   }
   void* Pick(Rng& rng) {
     std::lock_guard lock(mutex_);
@@ -43,15 +50,40 @@ class Pool {
     if (rng() % 32 == 0) return reinterpret_cast<void*>(rng() & 0x7fffffffffff);
     return list_[rng() % list_.size()];
   }
+  void ReleaseAll() {
+    std::vector<void*> all;
+    {
+      std::lock_guard lock(mutex_);
+      all.swap(list_);
+    }
+    for (void* handle : all) release_(handle);
+  }
 
  private:
+  void (*release_)(void*);
   std::mutex mutex_;
   std::vector<void*> list_;
   size_t next_ = 0;
 };
 
-Pool contexts, streams, events, notifies, buffers, datasets, descs, tensor_descs, aipps, blocks,
-    configs, physical, groups;
+template <class T>
+T* As(void* handle) {
+  return static_cast<T*>(handle);
+}
+
+Pool contexts([](void* h) { aclrtDestroyContext(h); });
+Pool streams([](void* h) { aclrtDestroyStreamForce(h); });
+Pool events([](void* h) { aclrtDestroyEvent(h); });
+Pool notifies([](void* h) { aclrtDestroyNotify(h); });
+Pool buffers([](void* h) { aclDestroyDataBuffer(As<aclDataBuffer>(h)); });
+Pool datasets([](void* h) { aclmdlDestroyDataset(As<aclmdlDataset>(h)); });
+Pool descs([](void* h) { aclmdlDestroyDesc(As<aclmdlDesc>(h)); });
+Pool tensor_descs([](void* h) { aclDestroyTensorDesc(As<aclTensorDesc>(h)); });
+Pool aipps([](void* h) { aclmdlDestroyAIPP(As<aclmdlAIPP>(h)); });
+Pool blocks([](void* h) { aclrtFree(h); });
+Pool configs([](void* h) { aclmdlDestroyConfigHandle(As<aclmdlConfigHandle>(h)); });
+Pool physical([](void* h) { aclrtFreePhysical(h); });
+Pool groups([](void* h) { aclrtDestroyGroupInfo(As<aclrtGroupInfo>(h)); });
 std::mutex models_mutex;
 std::vector<uint32_t> models = {0, 1, 77};
 std::vector<std::string> files;
@@ -64,10 +96,6 @@ void* Any(Rng& rng, Pool& pool) {
                  &buffers,  &datasets, &descs,  &tensor_descs};
   return rng() % 10 == 0 ? all[rng() % 8]->Pick(rng) : pool.Pick(rng);
 }
-template <class T>
-T* As(void* handle) {
-  return static_cast<T*>(handle);
-}
 uint32_t Model(Rng& rng) {
   std::lock_guard lock(models_mutex);
   return models[rng() % models.size()];
@@ -77,7 +105,8 @@ void PutModel(uint32_t id) {
   if (models.size() < 16) {
     models.push_back(id);
   } else {
-    models[3 + id % 13] = id;
+    std::swap(models[3 + id % 13], id);
+    aclmdlUnload(id);
   }
 }
 size_t Size(Rng& rng) {
@@ -387,20 +416,27 @@ void Play(uint64_t seed, std::chrono::steady_clock::time_point end) {
   for (void* p : own) aclrtFreeHost(p);
 }
 
+bool Ok(aclError code, const char* what) {
+  if (code == ACL_SUCCESS) return true;
+  const char* message = aclGetRecentErrMsg();
+  std::printf("afterwards, %s: %d %s\n", what, code, message == nullptr ? "" : message);
+  return false;
+}
+
 bool StillWorks() {
   aclInit(nullptr);
-  if (aclrtSetDevice(0) != ACL_SUCCESS) return false;
+  if (!Ok(aclrtSetDevice(0), "set device")) return false;
   aclrtStream stream = nullptr;
-  if (aclrtCreateStream(&stream) != ACL_SUCCESS) return false;
+  if (!Ok(aclrtCreateStream(&stream), "create stream")) return false;
   std::atomic<long> n{0};
-  if (aclrtLaunchHostFunc(stream, CountCall, &n) != ACL_SUCCESS) return false;
-  if (aclrtSynchronizeStream(stream) != ACL_SUCCESS || n != 1) return false;
+  if (!Ok(aclrtLaunchHostFunc(stream, CountCall, &n), "launch")) return false;
+  if (!Ok(aclrtSynchronizeStream(stream), "synchronize") || n != 1) return false;
   for (const std::string& file : files) {
     uint32_t id = 0;
-    if (aclmdlLoadFromFile(file.c_str(), &id) != ACL_SUCCESS) return false;
-    if (aclmdlUnload(id) != ACL_SUCCESS) return false;
+    if (!Ok(aclmdlLoadFromFile(file.c_str(), &id), "load")) return false;
+    if (!Ok(aclmdlUnload(id), "unload")) return false;
   }
-  return aclrtDestroyStream(stream) == ACL_SUCCESS;
+  return Ok(aclrtDestroyStream(stream), "destroy stream");
 }
 
 }  // namespace
@@ -428,6 +464,9 @@ int main(int argc, char** argv) {
   for (int i = 0; i < threads; ++i)
     players.emplace_back(Play, seed * 1000 + static_cast<uint64_t>(i), end);
   for (std::thread& player : players) player.join();
+  for (Pool* pool : {&streams, &events, &notifies, &datasets, &buffers, &descs, &tensor_descs,
+                     &aipps, &configs, &physical, &groups, &contexts, &blocks})
+    pool->ReleaseAll();
   const bool works = StillWorks();
   std::printf("%ld calls, %ld of them successful, %ld callbacks; afterwards %s\n", calls.load(),
               good.load(), called.load(), works ? "all works" : "NOTHING WORKS");
