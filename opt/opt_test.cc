@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 
 #include "ir/opdef.h"
 #include "ir/patch.h"
@@ -282,16 +282,15 @@ TEST(Rules, AreAboutLinear) {
     double best = 1e9;
     for (int i = 0; i < 3; ++i) {
       auto g = Parsed(text + "}");
-      const auto t0 = std::chrono::steady_clock::now();
+      const std::clock_t t0 = std::clock();  // of this process: other load does not count
       for (const char* pass : {"constant_folding", "dead_code", "rules", "cse"})
         FindPass(pass)->run(*g, {}, {});
-      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - t0;
-      best = std::min(best, passed.count());
+      best = std::min(best, static_cast<double>(std::clock() - t0) / CLOCKS_PER_SEC);
     }
     return best;
   };
   const double small = std::max(seconds(2000), 0.005), large = seconds(20000);
-  EXPECT_LT(large, 40 * small);
+  EXPECT_LT(large, 50 * small);  // quadratic: 100
   EXPECT_LT(large, 5);
   std::printf("2,000 nodes %.1f ms, 20,000 nodes %.1f ms\n", small * 1e3, large * 1e3);
 #endif
