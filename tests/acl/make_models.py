@@ -1,6 +1,7 @@
 """Writes small ONNX models and their inputs with the standard library only.
 
-  python3 make_models.py DIR     small.onnx (x[1,3,32,32] -> y[1,10]) and dynamic.onnx (batch N), x*.bin
+  python3 make_models.py DIR     small.onnx (x[1,3,32,32] -> y[1,10]) and dynamic.onnx (batch N), x*.bin;
+                                 pic.bin (RGB, 32x32) and xpic.bin, the same as the model wants it: (v - 127) / 128
 """
 import os
 import random
@@ -82,6 +83,12 @@ def main():
     for n in (1, 2, 4):
         with open(os.path.join(where, "x%d.bin" % n), "wb") as f:
             f.write(struct.pack("<%df" % (n * 3072), *[rng.uniform(-1, 1) for _ in range(n * 3072)]))
+    picture = [rng.randrange(256) for _ in range(3072)]
+    with open(os.path.join(where, "pic.bin"), "wb") as f:
+        f.write(bytes(picture))
+    with open(os.path.join(where, "xpic.bin"), "wb") as f:
+        planes = [(picture[i * 3 + c] - 127) / 128 for c in range(3) for i in range(1024)]
+        f.write(struct.pack("<3072f", *planes))
 
 
 if __name__ == "__main__":
