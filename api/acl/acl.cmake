@@ -31,6 +31,8 @@ install(CODE "
     file(CREATE_LINK ../lib64/libascendcl.so \"\${root}/devlib/lib\${name}.so\" SYMBOLIC)
   endforeach()" ${toolkit})
 
+# The package takes what is built: cpack does not build the tests first.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY TRUE)
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME ge-toolkit)
 set(CPACK_PACKAGE_VENDOR "GE")

@@ -131,6 +131,15 @@ GE_ACL aclError aclrtCheckArchCompatibility(const char* socVersion, int32_t* can
   return ACL_SUCCESS;
 }
 
+// Nothing of a CPU's errors is known here.
+GE_ACL aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo* errorInfo) {
+  ACL_NEEDS(errorInfo != nullptr, "errorInfo is null");
+  ACL_DEVICE_ID(deviceId);
+  std::memset(errorInfo, 0, sizeof *errorInfo);
+  errorInfo->errorType = ACL_RT_NO_ERROR;
+  return ACL_SUCCESS;
+}
+
 // Devices of one process share its memory: every pair are peers.
 GE_ACL aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId,
                                          int32_t peerDeviceId) {

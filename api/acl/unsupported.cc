@@ -14,6 +14,19 @@ ACL_UNSUPPORTED(aclrtLaunchKernel, (aclrtFuncHandle, uint32_t, const void*, size
 ACL_UNSUPPORTED(aclrtKernelArgsInit, (aclrtFuncHandle, aclrtArgsHandle*))
 ACL_UNSUPPORTED(aclrtKernelArgsAppend, (aclrtArgsHandle, void*, size_t, aclrtParamHandle*))
 ACL_UNSUPPORTED(aclrtKernelArgsFinalize, (aclrtArgsHandle))
+ACL_UNSUPPORTED(aclrtBinaryLoadFromFile, (const char*, aclrtBinaryLoadOptions*, aclrtBinHandle*))
+ACL_UNSUPPORTED(aclrtBinaryLoadFromData,
+                (const void*, size_t, const aclrtBinaryLoadOptions*, aclrtBinHandle*))
+ACL_UNSUPPORTED(aclrtKernelArgsAppendPlaceHolder, (aclrtArgsHandle, aclrtParamHandle*))
+ACL_UNSUPPORTED(aclrtKernelArgsGetPlaceHolderBuffer,
+                (aclrtArgsHandle, aclrtParamHandle, size_t, void**))
+ACL_UNSUPPORTED(aclrtLaunchKernelWithConfig, (aclrtFuncHandle, uint32_t, aclrtStream,
+                                              aclrtLaunchKernelCfg*, aclrtArgsHandle, void*))
+ACL_UNSUPPORTED(aclrtLaunchKernelV2, (aclrtFuncHandle, uint32_t, const void*, size_t,
+                                      aclrtLaunchKernelCfg*, aclrtStream))
+ACL_UNSUPPORTED(aclrtLaunchKernelWithHostArgs,
+                (aclrtFuncHandle, uint32_t, aclrtStream, aclrtLaunchKernelCfg*, void*, size_t,
+                 aclrtPlaceHolderInfo*, size_t))
 ACL_UNSUPPORTED(aclrtCreateLabel, (aclrtLabel*))
 ACL_UNSUPPORTED(aclrtDestroyLabel, (aclrtLabel))
 ACL_UNSUPPORTED(aclrtSetLabel, (aclrtLabel, aclrtStream))

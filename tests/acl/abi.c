@@ -50,6 +50,12 @@ SAME(sizeof(aclrtUtilizationInfo), 24);
 SAME(sizeof(aclrtStreamAttrValue), 16);
 SAME(sizeof(aclrtIpcEventHandle), 64);
 SAME(sizeof(aclCANNPackageVersion), 512);
+SAME(sizeof(aclrtMemUceInfo), 128);
+OFFSET(aclrtErrorInfo, errorType, 4);
+OFFSET(aclrtErrorInfo, detail, 8);
+SAME(sizeof(aclrtErrorInfo), 2576);
+SAME(sizeof(aclrtLaunchKernelAttr), 20);
+SAME(sizeof(aclrtBinaryLoadOption), 20);
 
 SAME(ACL_DT_UNDEFINED, -1);
 SAME(ACL_FLOAT, 0);
