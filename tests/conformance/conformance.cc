@@ -4,7 +4,8 @@
 //   TEXT] [--batch N]
 //
 // In the folders light and real a case is one model file of light/ with its outputs beside it; real
-// adds a tolerance. A case with expect_error.txt passes if the model is refused.
+// adds a tolerance. A case with expect_error.txt passes if the model is refused, with a message
+// that holds every line of message.txt, if there is one.
 //
 // Cases are compiled many at a time and run in a child process, so that a crash or a hang costs one
 // case. Prints the failures, results by operator, a line for each folder, then "N passed, N
@@ -135,6 +136,14 @@ Status RunCase(const Case& c, const std::string& om, const Options& o) {
   return sets ? Status() : Error(Code::kNotFound, "no data set");
 }
 
+Status CheckMessage(const fs::path& wanted, const std::string& message) {
+  std::ifstream file(wanted);
+  for (std::string line; std::getline(file, line);)
+    if (message.find(line) == std::string::npos)
+      return Invalid(fmt::format("refused by '{}', which does not say '{}'", message, line));
+  return {};
+}
+
 // The child's side: compiles the batch, runs each case, writes "index<TAB>1|0<TAB>message" lines.
 void RunBatch(const std::vector<Case>& cases, const std::vector<size_t>& batch, const Options& o,
               int fd) {
@@ -155,7 +164,8 @@ void RunBatch(const std::vector<Case>& cases, const std::vector<size_t>& batch, 
     if (c.refused) {
       if (!o.quiet && !reports[k].ok())
         std::fprintf(stderr, "refused %s: %s\n", c.name.c_str(), status.message().c_str());
-      status = reports[k].ok() ? Invalid("compiled, but must be refused") : Status();
+      status = reports[k].ok() ? Invalid("compiled, but must be refused")
+                               : CheckMessage(c.path / "message.txt", status.message());
     }
     say(batch[k], status.ok() ? "pass" : "fail", status.message());
     std::error_code ignored;

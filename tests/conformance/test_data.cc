@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "abi/convert.h"
@@ -135,19 +137,55 @@ Result<rt::Object> ReadFileAs(const fs::path& path, Proto proto) {
   return rt::Object();
 }
 
-bool CloseEnough(double got, double want, double rtol) {
-  if (got == want || (std::isnan(got) && std::isnan(want))) return true;
-  return std::abs(got - want) <= 1e-7 + rtol * std::abs(want);
+// units: what integers may differ by, where a tie of float arithmetic may fall to either side.
+struct Tolerance {
+  double rtol = 1e-3, atol = 1e-7;
+  int units = 0;
+};
+
+Tolerance ToleranceOf(const fs::path& folder) {
+  Tolerance t;
+  std::ifstream file(folder / "tolerance.json");
+  const auto json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return t;
+  t.rtol = json.value("rtol", t.rtol);
+  t.atol = json.value("atol", t.atol);
+  t.units = json.value("units", t.units);
+  return t;
 }
 
-Status CompareFloats(DType t, int64_t n, const void* got, const void* want, double rtol) {
-  if (BitWidth(t) <= 16) rtol *= 2;
+bool CloseEnough(double got, double want, const Tolerance& t) {
+  if (got == want || (std::isnan(got) && std::isnan(want))) return true;
+  return std::abs(got - want) <= t.atol + t.rtol * std::abs(want);
+}
+
+template <typename T>
+bool WithinUnits(int64_t n, const void* got, const void* want, int units) {
+  for (int64_t i = 0; i < n; ++i)
+    if (std::abs(static_cast<int>(static_cast<const T*>(got)[i]) -
+                 static_cast<int>(static_cast<const T*>(want)[i])) > units)
+      return false;
+  return true;
+}
+
+bool WithinUnits(DType t, int64_t n, const void* got, const void* want, int units) {
+  switch (t) {
+    case DType::kU8: return WithinUnits<uint8_t>(n, got, want, units);
+    case DType::kI8: return WithinUnits<int8_t>(n, got, want, units);
+    case DType::kU16: return WithinUnits<uint16_t>(n, got, want, units);
+    case DType::kI16: return WithinUnits<int16_t>(n, got, want, units);
+    default: return false;
+  }
+}
+
+Status CompareFloats(DType t, int64_t n, const void* got, const void* want, Tolerance tolerance) {
+  if (BitWidth(t) <= 16) tolerance.rtol *= 2;
   int64_t bad = 0, first = -1;
   for (int64_t i = 0; i < n; ++i) {
     const bool wide = t == DType::kF64;
     const double g = wide ? LoadElement<double>(t, got, i) : LoadElement<float>(t, got, i);
     const double w = wide ? LoadElement<double>(t, want, i) : LoadElement<float>(t, want, i);
-    if (CloseEnough(g, w, rtol)) continue;
+    if (CloseEnough(g, w, tolerance)) continue;
     if (bad++ == 0) first = i;
   }
   if (!bad) return {};
@@ -161,7 +199,7 @@ Status CompareFloats(DType t, int64_t n, const void* got, const void* want, doub
 
 Status CompareTensor(DType t, const std::vector<int64_t>& dims, const void* got,
                      const std::vector<std::string>& strings, const rt::Object& want,
-                     double rtol = 1e-3) {
+                     const Tolerance& tolerance = {}) {
   if (t != static_cast<DType>(want.dtype))
     return Invalid(fmt::format("dtype {} want {}", Name(t), Name(static_cast<DType>(want.dtype))));
   if (dims != want.dims)
@@ -169,9 +207,10 @@ Status CompareTensor(DType t, const std::vector<int64_t>& dims, const void* got,
   if (t == DType::kString) return strings == want.strings ? Status() : Invalid("strings differ");
   int64_t n = 1;
   for (int64_t d : dims) n *= d;
-  if (IsFloat(t)) return CompareFloats(t, n, got, want.bytes.data(), rtol);
-  if (t == DType::kC64) return CompareFloats(DType::kF32, 2 * n, got, want.bytes.data(), rtol);
-  if (t == DType::kC128) return CompareFloats(DType::kF64, 2 * n, got, want.bytes.data(), rtol);
+  if (IsFloat(t)) return CompareFloats(t, n, got, want.bytes.data(), tolerance);
+  if (t == DType::kC64) return CompareFloats(DType::kF32, 2 * n, got, want.bytes.data(), tolerance);
+  if (t == DType::kC128)
+    return CompareFloats(DType::kF64, 2 * n, got, want.bytes.data(), tolerance);
   // The unused bits of a last byte of packed elements mean nothing.
   const size_t whole = static_cast<size_t>(n * BitWidth(t) / 8);
   const int rest = static_cast<int>(n * BitWidth(t) % 8);
@@ -182,18 +221,20 @@ Status CompareTensor(DType t, const std::vector<int64_t>& dims, const void* got,
     };
     same = same && last(got) == last(want.bytes.data());
   }
+  if (!same && tolerance.units > 0)
+    same = WithinUnits(t, n, got, want.bytes.data(), tolerance.units);
   return same ? Status() : Invalid(fmt::format("{} elements differ", Name(t)));
 }
 
-Status CompareObject(const rt::Object& got, const rt::Object& want) {
+Status CompareObject(const rt::Object& got, const rt::Object& want, const Tolerance& tolerance) {
   if (got.kind != want.kind) return Invalid("another kind of object");
   if (got.kind == rt::Object::Kind::kTensor)
     return CompareTensor(static_cast<DType>(got.dtype), got.dims, got.bytes.data(), got.strings,
-                         want);
+                         want, tolerance);
   if (got.items.size() != want.items.size())
     return Invalid(fmt::format("{} items, want {}", got.items.size(), want.items.size()));
   for (size_t i = 0; i < got.items.size(); ++i)
-    GE_TRY(CompareObject(got.items[i], want.items[i]).In(fmt::format("item {}", i)));
+    GE_TRY(CompareObject(got.items[i], want.items[i], tolerance).In(fmt::format("item {}", i)));
   return {};
 }
 
@@ -227,6 +268,7 @@ std::string FirstOperator(const fs::path& model) {
 
 Status RunDataSet(const rt::Model& model, rt::Run& run, const fs::path& folder) {
   GE_ASSIGN(const Signature signature, ReadSignature(folder.parent_path() / "model.onnx"));
+  const Tolerance tolerance = ToleranceOf(folder.parent_path());
   const om::Plan& plan = model.plan();
   std::vector<rt::Object> objects(plan.inputs.size());
   std::vector<rt::Tensor> inputs(plan.inputs.size()), outputs(plan.outputs.size());
@@ -245,9 +287,9 @@ Status RunDataSet(const rt::Model& model, rt::Run& run, const fs::path& folder) 
     GE_ASSIGN(const rt::Object want, ReadFileAs(folder / fmt::format("output_{}.pb", i), proto));
     const bool slot = plan.buffers[plan.outputs[i].buffer].kind == om::BufferKind::kSlot;
     const Status status =
-        slot ? CompareObject(*static_cast<const rt::Object*>(outputs[i].data), want)
+        slot ? CompareObject(*static_cast<const rt::Object*>(outputs[i].data), want, tolerance)
              : CompareTensor(static_cast<DType>(outputs[i].dtype), outputs[i].dims, outputs[i].data,
-                             {}, want);
+                             {}, want, tolerance);
     GE_TRY(Status(status).In(fmt::format("output {}", plan.outputs[i].name)));
   }
   return {};
@@ -275,7 +317,7 @@ Status RunRamp(const rt::Model& model, rt::Run& run, const std::string& prefix, 
     GE_ASSIGN(const rt::Object want,
               ReadFileAs(fmt::format("{}_output_{}.pb", prefix, o), Proto::kTensor));
     GE_TRY(CompareTensor(static_cast<DType>(outputs[o].dtype), outputs[o].dims, outputs[o].data, {},
-                         want, rtol)
+                         want, Tolerance{.rtol = rtol})
                .In(fmt::format("output {}", plan.outputs[o].name)));
   }
   return {};

@@ -1,0 +1,151 @@
+// GroupQueryAttention of com.microsoft: attention with a cache. Row b has seqlens_k[b] + 1 keys in
+// all, of which the S of this call stand at places past_b = max(seqlens_k[b] + 1 - S, 0) and on:
+//   present[b, t] = t < past_b ? past[b, t] : new[b, t - past_b]
+//   query s, at place p = past_b + s, sees the keys t <= p, and with a window t > p - window
+// The cache grows to past + S keys.
+#include <fmt/format.h>
+
+#include "ops/microsoft/formula.h"
+#include "ops/shapes.h"
+
+namespace ge::microsoft {
+namespace {
+
+enum Operand {
+  kQuery,
+  kKey,
+  kValue,
+  kPastKey,
+  kPastValue,
+  kLengths,
+  kTotal,
+  kCos,
+  kSin,
+  kPlaces,
+  kBias,
+  kSink
+};
+
+Status InferGrouped(InferContext& c) {
+  GE_TRY(CheckRank(c, kQuery, 3));
+  const int64_t heads = c.Int("num_heads", 0), kv = c.Int("kv_num_heads", 0);
+  if (heads < 1 || kv < 1 || heads % kv != 0)
+    return c.Fault(fmt::format(
+        "num_heads is {} and kv_num_heads {}; the first must be a multiple of the second", heads,
+        kv));
+  if (c.Int("smooth_softmax", 0) > 0 || c.Has(kSink))
+    return Unsupported("smooth_softmax of GroupQueryAttention; allowed: 0");
+  if (c.Has(kKey) != c.Has(kValue)) return c.Fault("key and value must be given together");
+  if (!c.Has(kLengths)) return c.Fault("seqlens_k is missing");
+  const Dims& q = c.In(kQuery).dims;
+  const Expr width = c.Has(kKey) ? q[2] : FloorDiv(q[2], heads + 2 * kv) * heads;
+  c.Out(0, c.In(kQuery).dtype, {q[0], q[1], width});
+  c.Out(1, c.In(kQuery).dtype, Dims(4, Expr(1)));
+  c.Out(2, c.In(kQuery).dtype, Dims(4, Expr(1)));
+  return {};
+}
+
+// [B, S, N*H] to [B, N, S, H].
+ValueId Heads(ExpandBuilder& e, ValueId v, int64_t heads) {
+  Formula f{e};
+  const auto d = e.Dims(v);
+  return f.Transpose(e.Reshape(v, {d[0], d[1], heads, FloorDiv(d[2], heads)}), {0, 2, 1, 3});
+}
+
+// Places of the new keys: [B, S], i64.
+ValueId Places(ExpandBuilder& e, ValueId past, Expr batch, Expr steps) {
+  Formula f{e};
+  return e.Expand(f.Add(past, e.Reshape(f.Range(steps), {1, steps})), {batch, steps});
+}
+
+// The cache with the new keys in their places. past: [B, 1].
+ValueId Append(ExpandBuilder& e, ValueId cache, ValueId added, ValueId past) {
+  if (cache == kNone) return added;
+  Formula f{e};
+  const auto old = e.Dims(cache), more = e.Dims(added);
+  if (old.size() != 4) return kNone;
+  if (old[2].IsConst(0)) return added;
+  const ValueId both = f.Concat({cache, added}, 2);
+  const Expr total = old[2] + more[2];
+  const ValueId t = e.Reshape(f.Range(total), {1, total});
+  const ValueId moved =
+      e.Op("Min", {f.Add(f.Sub(t, past), e.Exprs({old[2]})), e.Exprs({total - 1})});
+  const ValueId at = e.Op("Where", {e.Op("Less", {t, past}), t, moved});
+  const ValueId index =
+      e.Expand(f.Unsqueeze(f.Unsqueeze(at, {1}), {3}), {old[0], old[1], total, old[3]});
+  return e.Op("GatherElements", {both, index}, {{"axis", int64_t{2}}});
+}
+
+ValueId Rotated(ExpandBuilder& e, ValueId x, ValueId places) {
+  const Expr part = e.Dims(e.In(kCos))[1] * 2;
+  Attrs attrs = {{"interleaved", e.Int("rotary_interleaved", 0)}};
+  if (part.IsConst()) attrs["rotary_embedding_dim"] = part.value();
+  return e.Op("RotaryEmbedding", {x, e.In(kCos), e.In(kSin), places}, attrs);
+}
+
+// True where a query may see a key: [B, 1, S, T].
+ValueId Seen(ExpandBuilder& e, ValueId places, Expr keys) {
+  Formula f{e};
+  const ValueId at = f.Unsqueeze(f.Unsqueeze(places, {1}), {3});
+  const ValueId t = e.Reshape(f.Range(keys), {1, 1, 1, keys});
+  ValueId seen = e.Op("LessOrEqual", {t, at});
+  if (const int64_t window = e.Int("local_window_size", -1); window > 0)
+    seen = e.Op("And",
+                {seen, e.Op("Greater",
+                            {t, f.Sub(at, e.Scalar(DType::kI64, static_cast<double>(window)))})});
+  return seen;
+}
+
+bool ExpandGrouped(Graph& g, NodeId n) {
+  ExpandBuilder e(g, n);
+  Formula f{e};
+  const int64_t heads = e.Int("num_heads", 1), kv = e.Int("kv_num_heads", 1);
+  ValueId q = e.In(kQuery), k = e.In(kKey), v = e.In(kValue);
+  const auto dims = e.Dims(q);
+  const Expr batch = dims[0], steps = dims[1];
+  if (k == kNone) {
+    const Expr head = FloorDiv(dims[2], heads + 2 * kv), a = head * heads, b = a + head * kv;
+    k = f.Slice(q, 2, a, b);
+    v = f.Slice(q, 2, b, dims[2]);
+    q = f.Slice(q, 2, 0, a);
+  }
+  q = Heads(e, q, heads);
+  k = Heads(e, k, kv);
+  v = Heads(e, v, kv);
+  const ValueId last = e.Reshape(e.Cast(e.In(kLengths), DType::kI64), {batch, 1});
+  const ValueId past =
+      e.Op("Max", {f.Add(last, e.Exprs({Expr(1) - steps})), e.Scalar(DType::kI64, 0)});
+  const ValueId places = Places(e, past, batch, steps);
+  if (e.Int("do_rotary", 0) != 0) {
+    if (!e.Has(kCos) || !e.Has(kSin)) return false;
+    const ValueId turns = e.Has(kPlaces) ? e.In(kPlaces) : places;
+    q = Rotated(e, q, turns);
+    k = Rotated(e, k, turns);
+  }
+  k = Append(e, e.In(kPastKey), k, past);
+  v = Append(e, e.In(kPastValue), v, past);
+  const auto all = e.Dims(k);
+  if (all.size() != 4) return false;
+  const DType t = e.Type(q);
+  ValueId mask = e.Op("Where", {Seen(e, places, all[2]), e.Scalar(t, 0),
+                                e.Scalar(t, t == DType::kF16 ? -65504.0 : -3.4028235e38)});
+  if (e.Has(kBias)) mask = f.Add(mask, e.In(kBias));
+  Attrs attrs = {{"softcap", e.Float("softcap", 0)}};
+  if (const float scale = e.Float("scale", 0); scale != 0) attrs["scale"] = scale;
+  const ValueId y = e.Op("Attention", {q, k, v, mask}, attrs);
+  const auto d = e.Dims(y);
+  if (d.size() != 4) return false;
+  return Finish(e, {e.Reshape(f.Transpose(y, {0, 2, 1, 3}), {d[0], d[2], d[1] * d[3]}), k, v});
+}
+
+const OpDef& kGrouped = Register({.name = "GroupQueryAttention",
+                                  .domain = kDomain,
+                                  .min_inputs = 6,
+                                  .max_inputs = 12,
+                                  .max_outputs = 3,
+                                  .infer = InferGrouped,
+                                  .expand = ExpandGrouped,
+                                  .tolerance = 1e-4});
+
+}  // namespace
+}  // namespace ge::microsoft
