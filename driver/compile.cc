@@ -12,6 +12,7 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "driver/describe.h"
 #include "driver/pipeline.h"
 #include "emit/emit.h"
 #include "fuse/fuse.h"
@@ -48,6 +49,8 @@ struct Compilation {
   Planned planned;
   CompileReport report;
   std::string ir_text;
+  std::vector<std::string> rewrites;  // what the passes report
+  nlohmann::json details;             // members of the description
 
   void Progress(const std::string& stage, double fraction) const {
     if (request.progress) request.progress(stage, fraction);
@@ -56,6 +59,14 @@ struct Compilation {
     if (request.log) request.log(line);
   }
 };
+
+// "rule: node: applied", or ": reason".
+void CountRewrite(const std::string& line, CompileReport* report) {
+  const size_t colon = line.find(": ");
+  if (colon == std::string::npos) return;
+  const std::string name = line.substr(0, colon);
+  ++(line.ends_with(": applied") ? report->rules : report->misses)[name];
+}
 
 void LowerGraph(const Graph& g, Compilation& c) {
   std::vector<Lowered>& out = c.lowered[&g];
@@ -77,12 +88,18 @@ Status Prepare(Compilation& c) {
   if (!note.empty()) c.report.notes.push_back(note);
   c.Progress("import", 0);
   GE_ASSIGN(c.graph, ImportModel(c.request));
+  if (c.request.adapt) GE_TRY(c.request.adapt(*c.graph));
   c.report.nodes_in = static_cast<int>(c.graph->order.size());
   watch.Lap(c.report.import_s);
 
   c.Progress("optimise", 0);
   Policy& policy = c.request.policy;
-  if (!policy.report && c.request.log) policy.report = c.request.log;
+  if (!policy.report)
+    policy.report = [&c](const std::string& line) {
+      if (c.rewrites.size() < kMostRewrites) c.rewrites.push_back(line);
+      CountRewrite(line, &c.report);
+      c.Log(line);
+    };
   Optimise(*c.graph, c.soc, policy);
   c.report.nodes_out = static_cast<int>(c.graph->order.size());
   watch.Lap(c.report.optimise_s);
@@ -98,8 +115,10 @@ Status Prepare(Compilation& c) {
   c.planned.plan.model_name = std::filesystem::path(c.request.model).stem().string();
   c.planned.plan.chip = c.soc.name;
   GE_TRY(ValidatePlan(c.planned.plan));
+  c.details = Describe(c.regions, c.lowered, c.planned, c.rewrites);
   c.report.weight_bytes = c.planned.weight_bytes;
   c.report.arena_bytes = c.planned.plan.arena_bytes;
+  c.report.arena_lower_bound = c.planned.arena_lower_bound;
   // For people: large constants appear as hashes only.
   c.ir_text = c.graph->order.size() <= 5000 ? ToString(*c.graph, 1024) : std::string();
   watch.Lap(c.report.plan_s);
@@ -148,13 +167,17 @@ Result<std::string> GenerateCode(Compilation& c, const emit::CompileOptions& opt
 }
 
 std::string Description(const Compilation& c) {
-  return nlohmann::json{{"command", c.request.command_line},
-                        {"model", c.request.model},
-                        {"soc", c.soc.name},
-                        {"policy", c.request.policy.Key()},
-                        {"nodes_in", c.report.nodes_in},
-                        {"nodes_out", c.report.nodes_out}}
-      .dump();
+  nlohmann::json json{{"command", c.request.command_line},
+                      {"model", c.request.model},
+                      {"soc", c.soc.name},
+                      {"policy", c.request.policy.Key()},
+                      {"nodes_in", c.report.nodes_in},
+                      {"nodes_out", c.report.nodes_out}};
+  if (c.request.description)
+    for (const auto& [key, text] : *c.request.description)
+      json[key] = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  json.update(c.details);
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 Status Write(Compilation& c, std::string code) {
@@ -235,6 +258,8 @@ Result<std::unique_ptr<Graph>> ImportModel(const CompileRequest& request) {
   }
   onnx::ImportOptions options;
   options.input_shapes = request.input_shapes;
+  options.out_nodes = request.out_nodes;
+  options.op_names = request.op_names;
   return onnx::Import(request.model, options);
 }
 

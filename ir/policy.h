@@ -15,6 +15,7 @@ struct Policy {
   int max_region_nodes = 64;
   int max_region_inputs = 8;
   bool interpret_kernels = false;       // .om with TileIR text instead of native code
+  bool reuse_memory = true;             // false: every planned buffer has its own bytes
   int64_t fold_limit_bytes = 64 << 20;  // constants larger than this are not created by folding
   // One line for each rewrite or near miss ({rule, node, reason}), if set.
   std::function<void(const std::string&)> report;

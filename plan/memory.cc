@@ -144,7 +144,10 @@ Status PlanBuilder::PlaceArena() {
     which.push_back(static_cast<int>(b));
   }
   if (!is_static) return {};
+  if (!policy_.reuse_memory)
+    for (ArenaBuffer& b : buffers) b = {0, static_cast<int32_t>(plan_.tasks.size()), b.bytes};
   const ArenaLayout layout = PlanArena(buffers);
+  out_.arena_lower_bound = layout.lower_bound;
   for (size_t i = 0; i < which.size(); ++i) plan_.buffers[which[i]].offset = layout.offsets[i];
   plan_.arena_bytes = layout.height;
   return {};

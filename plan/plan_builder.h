@@ -19,8 +19,9 @@ namespace ge {
 
 class PlanBuilder {
  public:
-  PlanBuilder(const Graph& root, const RegionMap& regions, const LoweredMap& lowered)
-      : root_(root), regions_(regions), lowered_(lowered) {}
+  PlanBuilder(const Graph& root, const RegionMap& regions, const LoweredMap& lowered,
+              const Policy& policy)
+      : root_(root), regions_(regions), lowered_(lowered), policy_(policy) {}
   Result<Planned> Run();
 
  private:
@@ -104,6 +105,7 @@ class PlanBuilder {
   const Graph& root_;
   const RegionMap& regions_;
   const LoweredMap& lowered_;
+  const Policy& policy_;
   Planned out_;
   om::Plan& plan_ = out_.plan;
 

@@ -26,7 +26,7 @@ Result<Planned> PlanBuilder::Run() {
   }
   PromoteOutputs();
   ComputeLives();
-  JoinInPlace();
+  if (policy_.reuse_memory) JoinInPlace();
   DropCopies();
   ComputeLives();
   GE_TRY(PlaceArena());
@@ -44,8 +44,8 @@ Result<Planned> PlanBuilder::Run() {
 }
 
 Result<Planned> BuildPlan(const Graph& root, const RegionMap& regions, const LoweredMap& lowered,
-                          const Policy&) {
-  return PlanBuilder(root, regions, lowered).Run();
+                          const Policy& policy) {
+  return PlanBuilder(root, regions, lowered, policy).Run();
 }
 
 }  // namespace ge

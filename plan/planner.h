@@ -26,6 +26,7 @@ struct Planned {
   std::vector<const LoweredKernel*> kernels;  // in the order of plan.kernels
   std::vector<WeightSource> weights;
   int64_t weight_bytes = 0;
+  int64_t arena_lower_bound = -1;  // the largest sum of sizes alive at one task, if all are static
 };
 
 Result<Planned> BuildPlan(const Graph& root, const RegionMap& regions, const LoweredMap& lowered,

@@ -89,8 +89,8 @@ class Atc(unittest.TestCase):
 
     def test_input_shape_twice_and_bad_dims(self):
         self.refused(self.atc("--input_shape=x:1,3,16,16;x:1,3,16,16"), "E10002", "twice")
-        for dim in ("0", "-2", "a", ""):
-            self.refused(self.atc("--input_shape=x:%s,3,16,16" % dim), "E10002", "[%s]" % dim)
+        for dim, code in (("0", "E10011"), ("-2", "E10011"), ("a", "E10002"), ("", "E10002")):
+            self.refused(self.atc("--input_shape=x:%s,3,16,16" % dim), code, "[%s]" % dim)
 
     def test_output_that_is_a_folder_or_the_model(self):
         self.refused(run("atc", "--model=" + os.path.join(MODELS, "conv.onnx"), "--framework=5", "--output=" + self.folder.name + "/"),

@@ -94,8 +94,12 @@ class Importer {
     GE_ASSIGN(frame.opsets, ReadOpsets(model_.opsets));
     GE_TRY(Inputs());
     GE_TRY(builder_.Body(model_.graph, scope_, frame));
-    for (const ValueInfoProto& o : model_.graph.outputs)
-      GE_TRY(AddOutput(o).In(fmt::format("output '{}'", o.name)));
+    if (options_.out_nodes.empty()) {
+      for (const ValueInfoProto& o : model_.graph.outputs)
+        GE_TRY(AddOutput(o).In(fmt::format("output '{}'", o.name)));
+    } else {
+      for (const std::string& name : options_.out_nodes) GE_TRY(AddOutNode(name));
+    }
     Sweep(*graph_, SizesInUse(*graph_));
     return std::move(graph_);
   }
@@ -250,6 +254,27 @@ class Importer {
     return Status();
   }
 
+  // "node:index" or the name of a value.
+  Status AddOutNode(const std::string& wanted) {
+    ValueInfoProto output;
+    const size_t colon = wanted.rfind(':');
+    int64_t index = -1;
+    if (colon != std::string::npos &&
+        !ParseNumber(std::string_view(wanted).substr(colon + 1), index))
+      index = -1;
+    for (const NodeProto& n : model_.graph.nodes) {
+      for (size_t i = 0; i < n.outputs.size(); ++i) {
+        const bool by_node = static_cast<int64_t>(i) == index && !n.name.empty() &&
+                             n.name == std::string_view(wanted).substr(0, colon);
+        if (!n.outputs[i].empty() && (by_node || n.outputs[i] == wanted))
+          output.name = n.outputs[i];
+      }
+    }
+    if (output.name.empty())
+      return Invalid(fmt::format("out_nodes names '{}', which the model does not have", wanted));
+    return AddOutput(output).In(fmt::format("out_nodes '{}'", wanted));
+  }
+
   const ModelProto& model_;
   const ImportOptions& options_;
   GraphBuilder builder_;
@@ -260,13 +285,29 @@ class Importer {
   std::unordered_map<std::string_view, Expr> symbols_;
 };
 
+// Operators under other names, in the graph, its subgraphs and functions.
+void RenameOps(const std::map<std::string, std::string>& names, std::vector<NodeProto>* nodes) {
+  for (NodeProto& n : *nodes) {
+    if (const auto it = names.find(std::string(n.op_type)); it != names.end()) {
+      n.op_type = it->second;
+      n.domain = {};
+    }
+    for (AttrProto& a : n.attrs)
+      if (a.graph) RenameOps(names, &a.graph->nodes);
+  }
+}
+
 Result<std::unique_ptr<Graph>> ImportFile(const std::string& path, const ImportOptions& options) {
   Result<FileMap> map = FileMap::Open(path);
   if (!map.ok()) return map.status();
   auto file = std::make_shared<FileMap>(std::move(map).value());
   const std::string_view bytes(reinterpret_cast<const char*>(file->bytes().data()),
                                file->bytes().size());
-  GE_ASSIGN(const ModelProto model, ReadModel(bytes, options.max_depth));
+  GE_ASSIGN(ModelProto model, ReadModel(bytes, options.max_depth));
+  if (!options.op_names.empty()) {
+    RenameOps(options.op_names, &model.graph.nodes);
+    for (FunctionProto& f : model.functions) RenameOps(options.op_names, &f.nodes);
+  }
   const Functions functions(model);
   GE_TRY(Survey(model, functions));
   TensorSource tensors(std::filesystem::path(path).parent_path().string(), file);

@@ -20,7 +20,10 @@ struct ImportOptions {
   // An initialiser that is also a graph input is a constant, unless it is named here or above: then
   // it is an input and its default value is not used.
   std::set<std::string> keep_overridable;
-  int max_depth = 256;  // of subgraphs and function calls
+  // What becomes the outputs instead of the model's: "node:index", or names of values.
+  std::vector<std::string> out_nodes;
+  std::map<std::string, std::string> op_names;  // operators of any domain -> those of ONNX
+  int max_depth = 256;                          // of subgraphs and function calls
 };
 // `path` is mapped, not read. External data must lie in the model's folder. Errors list every fault
 // of one kind (e.g. all unsupported operators with their node names).

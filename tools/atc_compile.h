@@ -1,0 +1,22 @@
+// The modes of atc.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/atc_options.h"
+
+namespace ge {
+
+// --mode=0. Prints notes and, with --log=info, decisions.
+Fault CompileWith(const AtcOptions& options, const std::string& command_line,
+                  const std::vector<std::string>& notes);
+// --mode=3: imports the model and writes --check_report: {"result", "operators" by type,
+// "message"}.
+Fault PreCheck(const AtcOptions& options);
+// --mode=1: an .om or a model as JSON. --mode=5: a text dump as JSON. --mode=6: facts of an .om.
+Fault ModelToJson(const AtcOptions& options);
+Fault TextToJson(const AtcOptions& options);
+Fault DisplayModel(const std::string& path);
+
+}  // namespace ge

@@ -1,0 +1,150 @@
+// See switches.h.
+
+#include "tools/switches.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "opt/pass.h"
+#include "opt/rule.h"
+
+namespace ge {
+namespace {
+
+using Switch = std::pair<std::string, bool>;
+
+// CANN's names of what has a twin here.
+constexpr std::pair<std::string_view, std::string_view> kTwins[] = {
+    {"AABiasaddConvFusion", "conv_add"},
+    {"ConvBatchnormFusionPass", "conv_batch_norm"},
+    {"BatchNormBnInferFusionPass", "conv_batch_norm"},
+    {"HostBNFusionPass", "conv_batch_norm"},
+    {"Conv2DQuantProcessFusionPass", "quantised_conv"},
+    {"MatmulV2QuantProcessFusionPass", "quantised_matmul"},
+    {"LayerNormONNXFusionPass", "layer_norm"},
+    {"PermuteFusionPass", "transpose_chain"},
+    {"PermutePass", "transpose_chain"},
+    {"UnchangedTransposeRemovePass", "transpose_identity"},
+    {"Dim1TransposeToSqueezePass", "transpose_as_reshape"},
+    {"CastRemovePass", "cast_same"},
+    {"CastRemoveFusionPass", "cast_same"},
+    {"IdentityPass", "identity"},
+    {"ReshapeRemovePass", "reshape_same"},
+    {"NoUseReshapeRemovePass", "reshape_same"},
+    {"ReshapeRecoveryPass", "reshape_reshape"},
+    {"ConstantFoldingPass", "constant_folding"},
+    {"CommonSubexpressionEliminationPass", "cse"},
+    {"PrunePass", "dead_code"},
+    {"UnusedConstPass", "dead_code"},
+    {"TransOpSymmetryEliminationPass", "layout"},
+    {"TbeConvCommonRules0FusionPass", "cube"},
+    {"TbeConvCommonRules2FusionPass", "cube"},
+};
+
+std::string Own(const std::string& name) {
+  for (const auto& [theirs, own] : kTwins)
+    if (theirs == name) return std::string(own);
+  return name;
+}
+
+bool Known(const std::string& name) {
+  if (name == "layout" || name == "cube" || FindPass(name) != nullptr) return true;
+  for (const Rule* r : AllRules())
+    if (r->name == name) return true;
+  return false;
+}
+
+void Apply(const Switch& s, bool regions, Policy* policy, std::vector<std::string>* notes) {
+  if (s.first == "ALL" && regions) {
+    policy->max_region_nodes = s.second ? Policy().max_region_nodes : 1;
+    return;
+  }
+  if (s.first == "ALL") {
+    for (const Rule* r : AllRules()) {
+      if (s.second)
+        policy->disabled.erase(std::string(r->name));
+      else
+        policy->disabled.insert(std::string(r->name));
+    }
+    return;
+  }
+  const std::string name = Own(s.first);
+  if (!Known(name)) {
+    notes->push_back(fmt::format("[{}] names no pass or rule of this version", s.first));
+  } else if (s.second) {
+    policy->disabled.erase(name);
+  } else {
+    policy->disabled.insert(name);
+  }
+}
+
+// "Name:off", separated by lines or ';'.
+Fault ReadLines(const std::string& text, char separator, const std::string& option,
+                std::vector<Switch>* switches) {
+  int number = 0;
+  for (const std::string& line : SplitList(text, separator)) {
+    ++number;
+    if (line.empty() || line.starts_with('#')) continue;
+    const size_t colon = line.rfind(':');
+    const std::string name = SplitList(line.substr(0, colon), '\n')[0];
+    const std::string value =
+        colon == std::string::npos ? "" : SplitList(line.substr(colon + 1), '\n')[0];
+    if (name.empty() || (value != "on" && value != "off"))
+      return {option == "optimization_switch" ? "E10003" : "E10014",
+              fmt::format("[--{}] entry {}: [{}] is not Name:on or Name:off", option, number, line),
+              "Name:off"};
+    switches->emplace_back(name, value == "on");
+  }
+  return {};
+}
+
+// {"Switch": {"GraphFusion": {"ALL": "off", "X": "on"}, "UBFusion": {...}}}; ALL first.
+Fault ReadJson(const std::string& text, std::vector<Switch>* graph, std::vector<Switch>* regions) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("Switch") || !json["Switch"].is_object())
+    return {"E13005", "[--fusion_switch_file] is not JSON with a member \"Switch\"",
+            "{\"Switch\": {\"GraphFusion\": {\"Name\": \"off\"}, \"UBFusion\": {}}}"};
+  for (const auto& [section, list] :
+       {std::pair{"GraphFusion", graph}, std::pair{"UBFusion", regions}}) {
+    const auto it = json["Switch"].find(section);
+    if (it == json["Switch"].end()) continue;
+    for (const auto& [name, value] : it->items()) {
+      if (value != "on" && value != "off")
+        return {"E10014",
+                fmt::format("[--fusion_switch_file] {}: {} is neither on nor off", section, name),
+                "\"on\" or \"off\""};
+      list->insert(name == "ALL" ? list->begin() : list->end(), Switch{name, value == "on"});
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Fault ApplySwitches(const AtcOptions& options, Policy* policy, std::vector<std::string>* notes) {
+  std::vector<Switch> graph, regions, last;
+  if (options.Has("fusion_switch_file")) {
+    std::string text;
+    if (Fault f = ReadSmallFile("fusion_switch_file", options.Get("fusion_switch_file"), &text);
+        f.any())
+      return f;
+    const size_t first = text.find_first_not_of(" \t\r\n");
+    const bool json = first != std::string::npos && text[first] == '{';
+    if (Fault f = json ? ReadJson(text, &graph, &regions)
+                       : ReadLines(text, '\n', "fusion_switch_file", &graph);
+        f.any())
+      return f;
+  }
+  if (Fault f = ReadLines(options.Get("optimization_switch"), ';', "optimization_switch", &last);
+      f.any())
+    return f;
+  if (options.Is("oo_constant_folding", "false")) policy->disabled.insert("constant_folding");
+  if (options.Is("oo_dead_code_elimination", "false")) policy->disabled.insert("dead_code");
+  for (const Switch& s : graph) Apply(s, false, policy, notes);
+  for (const Switch& s : regions) Apply(s, true, policy, notes);
+  for (const Switch& s : last) Apply(s, false, policy, notes);
+  return {};
+}
+
+}  // namespace ge
