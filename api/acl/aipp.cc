@@ -3,6 +3,7 @@
 // A client fills a set of parameters and binds it to a model's input; it is written into the data
 // buffer of the model's input ascend_dynamic_aipp_data, as f32 values in the order of Record below,
 // one record for each picture of the batch.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -238,15 +239,19 @@ GE_ACL aclError aclmdlGetAippType(uint32_t modelId, size_t index, aclmdlInputAip
   const auto model = FindModel(modelId);
   if (!model) ACL_FAIL(ACL_ERROR_GE_EXEC_MODEL_ID_INVALID, "no model has this id");
   ACL_NEEDS(index < model->info->num_inputs(), "index is out of range");
-  const int aipp = model->info->aipp_input;
+  const ModelInfo& info = *model->info;
+  const auto holds = [&](const std::vector<int>& inputs) {
+    return std::find(inputs.begin(), inputs.end(), static_cast<int>(index)) != inputs.end();
+  };
   *dynamicAttachedDataIndex = ACL_INVALID_NODE_INDEX;
-  *type = model->info->static_aipp ? ACL_DATA_WITH_STATIC_AIPP : ACL_DATA_WITHOUT_AIPP;
-  if (aipp < 0) return ACL_SUCCESS;
-  if (index == static_cast<size_t>(aipp)) {
+  *type = ACL_DATA_WITHOUT_AIPP;
+  if (info.aipp_input >= 0 && index == static_cast<size_t>(info.aipp_input)) {
     *type = ACL_DYNAMIC_AIPP_NODE;
-  } else {
+  } else if (holds(info.static_aipp)) {
+    *type = ACL_DATA_WITH_STATIC_AIPP;
+  } else if (holds(info.dynamic_aipp) && info.aipp_input >= 0) {
     *type = ACL_DATA_WITH_DYNAMIC_AIPP;
-    *dynamicAttachedDataIndex = static_cast<size_t>(aipp);
+    *dynamicAttachedDataIndex = static_cast<size_t>(info.aipp_input);
   }
   return ACL_SUCCESS;
 }

@@ -181,7 +181,9 @@ Status Describe(LoadedModel* model) {
     io.short_name = Short(io.shown, "output", i);
     info.outputs.push_back(std::move(io));
   }
-  info.static_aipp = !description["aipp"].IsNull() && info.aipp_input < 0;
+  for (const Json& aipp : description["aipp"].items)
+    (aipp["mode"].string == "dynamic" ? info.dynamic_aipp : info.static_aipp)
+        .push_back(static_cast<int>(aipp["input"].number));
   ReadGears(description, &info);
   return SizeAtLargest(model);
 }

@@ -39,9 +39,9 @@ struct ModelInfo {
   std::vector<IoInfo> inputs, outputs;  // inputs without the gear's
   GearMode gear_mode = GearMode::kNone;
   std::vector<std::vector<int64_t>> gears;
-  bool dynamic = false;  // an input dim is symbolic
-  bool static_aipp = false;
-  int aipp_input = -1;  // plan input that holds dynamic AIPP parameters
+  bool dynamic = false;                        // an input dim is symbolic
+  std::vector<int> static_aipp, dynamic_aipp;  // inputs with preprocessing
+  int aipp_input = -1;                         // plan input that holds dynamic AIPP parameters
 
   size_t num_inputs() const { return inputs.size() + (gears.empty() ? 0 : 1); }
   bool IsGearInput(size_t index) const { return !gears.empty() && index == inputs.size(); }
