@@ -18,7 +18,6 @@ def whole(c):
     add = lambda name, inputs, outputs=(F,), **attrs: c.add(
         "attention_" + name, "Attention", inputs, list(outputs), num_heads=4, tolerance=CLOSE, **attrs)
     add("plain", [x, w, b])
-    add("no_bias", [x, w, None])
     add("causal", [x, w, b], unidirectional=1)
     add("scale", [x, w, b], scale=0.3)
     add("mask_raw", [x, w, b, raw])
@@ -55,7 +54,7 @@ def multi_head(c):
 
 
 def grouped(c):
-    def add(name, batch, seq, past, heads=4, kv=2, head=8, lengths=None, packed=False, extra=(),
+    def add(name, batch, seq, past, heads=4, kv=2, head=16, lengths=None, packed=False, extra=(),
             cache_len=None, **attrs):
         q = f32(batch, seq, (heads + (2 * kv if packed else 0)) * head)
         k = None if packed else f32(batch, seq, kv * head)

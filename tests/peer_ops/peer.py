@@ -80,7 +80,6 @@ class Cases:
         self.add_model(name, model, feeds, tolerance)
 
     def add_model(self, name, model, feeds, tolerance=None):
-        print("case", name, flush=True)
         try:
             results = session(model).run(None, feeds)
         except Exception as fault:  # the peer refuses this form: nothing to compare with
