@@ -179,10 +179,11 @@ inline To BitCast(From a) {
   M(kCos, std::cos(a))                                                                        \
   M(kTan, std::tan(a))                                                                        \
   M(kAsin, std::asin(a))                                                                      \
-  M(kAcos, std::acos(a)) M(kAtan, std::atan(a)) M(kSinh, std::sinh(a)) M(kCosh, std::cosh(a)) \
-      M(kTanh, std::tanh(a)) M(kAsinh, std::asinh(a)) M(kAcosh, std::acosh(a))                \
-          M(kAtanh, std::atanh(a)) M(kErf, std::erf(a)) M(kLgamma, Lgamma(a))                 \
-              M(kExpm1, std::expm1(a)) M(kLog1p, std::log1p(a))
+  M(kAcos, std::acos(a))                                                                      \
+  M(kAtan, std::atan(a)) M(kSinh, std::sinh(a)) M(kCosh, std::cosh(a)) M(kTanh, std::tanh(a)) \
+      M(kAsinh, std::asinh(a)) M(kAcosh, std::acosh(a)) M(kAtanh, std::atanh(a))              \
+          M(kErf, std::erf(a)) M(kLgamma, Lgamma(a)) M(kExpm1, std::expm1(a))                 \
+              M(kLog1p, std::log1p(a))
 #define GE_TILE_UNARY_NUMBER(M) M(kNeg, Neg(a)) M(kAbs, Abs(a)) M(kSign, Sign(a))
 #define GE_TILE_BINARY_NUMBER(M) \
   M(kAdd, Add(a, b))             \
