@@ -166,24 +166,33 @@ inline To BitCast(From a) {
 }
 
 // One functor per operation; `T` is the operand type. Only the types that Verify admits are used.
-#define GE_TILE_UNARY_FLOAT(M)                                                                \
-  M(kSqrt, std::sqrt(a))                                                                      \
-  M(kRcp, T(1) / a)                                                                           \
-  M(kFloor, std::floor(a))                                                                    \
-  M(kCeil, std::ceil(a))                                                                      \
-  M(kRound, std::nearbyint(a))                                                                \
-  M(kTrunc, std::trunc(a))                                                                    \
-  M(kExp, std::exp(a))                                                                        \
-  M(kLog, std::log(a))                                                                        \
-  M(kSin, std::sin(a))                                                                        \
-  M(kCos, std::cos(a))                                                                        \
-  M(kTan, std::tan(a))                                                                        \
-  M(kAsin, std::asin(a))                                                                      \
-  M(kAcos, std::acos(a))                                                                      \
-  M(kAtan, std::atan(a)) M(kSinh, std::sinh(a)) M(kCosh, std::cosh(a)) M(kTanh, std::tanh(a)) \
-      M(kAsinh, std::asinh(a)) M(kAcosh, std::acosh(a)) M(kAtanh, std::atanh(a))              \
-          M(kErf, std::erf(a)) M(kLgamma, Lgamma(a)) M(kExpm1, std::expm1(a))                 \
-              M(kLog1p, std::log1p(a))
+// clang-format off: it never comes to rest on this list.
+#define GE_TILE_UNARY_FLOAT(M) \
+  M(kSqrt, std::sqrt(a))       \
+  M(kRcp, T(1) / a)            \
+  M(kFloor, std::floor(a))     \
+  M(kCeil, std::ceil(a))       \
+  M(kRound, std::nearbyint(a)) \
+  M(kTrunc, std::trunc(a))     \
+  M(kExp, std::exp(a))         \
+  M(kLog, std::log(a))         \
+  M(kSin, std::sin(a))         \
+  M(kCos, std::cos(a))         \
+  M(kTan, std::tan(a))         \
+  M(kAsin, std::asin(a))       \
+  M(kAcos, std::acos(a))       \
+  M(kAtan, std::atan(a))       \
+  M(kSinh, std::sinh(a))       \
+  M(kCosh, std::cosh(a))       \
+  M(kTanh, std::tanh(a))       \
+  M(kAsinh, std::asinh(a))     \
+  M(kAcosh, std::acosh(a))     \
+  M(kAtanh, std::atanh(a))     \
+  M(kErf, std::erf(a))         \
+  M(kLgamma, Lgamma(a))        \
+  M(kExpm1, std::expm1(a))     \
+  M(kLog1p, std::log1p(a))
+// clang-format on
 #define GE_TILE_UNARY_NUMBER(M) M(kNeg, Neg(a)) M(kAbs, Abs(a)) M(kSign, Sign(a))
 #define GE_TILE_BINARY_NUMBER(M) \
   M(kAdd, Add(a, b))             \
