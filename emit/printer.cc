@@ -15,6 +15,7 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const SocSpec& soc)
     : kernel_(kernel),
       lanes_(soc.F32Lanes()),
       masks_(soc.masks),
+      vnni_(soc.masks && soc.vnni),
       scratch_(tile::PlanScratch(kernel)),
       vars_(kernel.vars.size()) {}
 

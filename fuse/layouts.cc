@@ -16,6 +16,7 @@
 #include <map>
 #include <tuple>
 
+#include "abi/convert.h"
 #include "base/check.h"
 #include "fuse/fuse.h"
 #include "fuse/growth.h"
@@ -26,6 +27,7 @@ namespace ge {
 namespace {
 
 constexpr int64_t kFewChannels = 8;
+constexpr int64_t kNoHalo = INT64_MIN;
 
 int64_t ChannelsOf(const Graph& g, ValueId v) {
   const TensorType& type = g.value(v).type;
@@ -33,8 +35,10 @@ int64_t ChannelsOf(const Graph& g, ValueId v) {
 }
 
 bool Blockable(const Graph& g, ValueId v) {
-  return v != kNone && g.value(v).kind == ValueKind::kTensor &&
-         g.value(v).type.dtype == DType::kF32 && ChannelsOf(g, v) >= kFewChannels;
+  if (v == kNone || g.value(v).kind != ValueKind::kTensor) return false;
+  const DType t = g.value(v).type.dtype;
+  const bool works = t == DType::kF32 || t == DType::kU8 || t == DType::kI8 || t == DType::kI32;
+  return works && ChannelsOf(g, v) >= kFewChannels;
 }
 
 class LayoutChoice {
@@ -125,7 +129,7 @@ class LayoutChoice {
 
   // The same tensor with this layout and at least this halo, made once.
   ValueId Converted(ValueId v, const Layout& layout, const std::vector<Halo>& halo) {
-    auto key = std::tuple(v, ToString(layout), !halo.empty());
+    auto key = std::tuple(v, ToString(layout), halo.empty() ? kNoHalo : halo[0].fill);
     auto it = converted_.find(key);
     if (it == converted_.end()) {
       const OpDef* op = FindOp("ge", "TransData");
@@ -149,7 +153,7 @@ class LayoutChoice {
       auto& own = g_.value(v).halo;
       auto it = std::find_if(own.begin(), own.end(),
                              [&](const Halo& h) { return h.axis == wanted.axis; });
-      if (it == own.end()) it = own.insert(own.end(), {wanted.axis, 0, 0});
+      if (it == own.end()) it = own.insert(own.end(), {wanted.axis, 0, 0, wanted.fill});
       it->lo = std::max(it->lo, wanted.lo);
       it->hi = std::max(it->hi, wanted.hi);
     }
@@ -161,10 +165,14 @@ class LayoutChoice {
     if (conv.depthwise) PackDepthwise(n);
     std::vector<Halo> halo;
     for (int i = 0; i < 2; ++i)
-      if (conv.pad_lo[i] || conv.pad_hi[i]) halo.push_back({2 + i, conv.pad_lo[i], conv.pad_hi[i]});
+      if (conv.pad_lo[i] || conv.pad_hi[i])
+        halo.push_back({2 + i, conv.pad_lo[i], conv.pad_hi[i], conv.fill});
     ValueId x = g_.node(n).inputs[0];
     bool wants_blocked = conv.channels_in >= c0_ || IsBlocked(x);
-    if (wants_blocked == IsBlocked(x) && (halo.empty() || Free(x))) return Widen(x, halo);
+    if (conv.bytes && !wants_blocked) return;  // copied with its pads by the kernel before
+    const std::vector<Halo>& own = g_.value(x).halo;
+    bool clash = !own.empty() && !halo.empty() && own[0].fill != halo[0].fill;
+    if (wants_blocked == IsBlocked(x) && !clash && (halo.empty() || Free(x))) return Widen(x, halo);
     Layout layout = wants_blocked ? Nc1hwc0(4, c0_) : Nd();
     g_.node(n).inputs[0] = Converted(x, layout, halo);
   }
@@ -225,22 +233,38 @@ class LayoutChoice {
   std::vector<std::vector<Use>> uses_;
   std::vector<bool> blocked_;
   std::map<ValueId, ValueId> packed_;
-  std::map<std::tuple<ValueId, std::string, bool>, ValueId> converted_;
+  std::map<std::tuple<ValueId, std::string, int64_t>, ValueId> converted_;
 };
 
 }  // namespace
 
+namespace {
+
+// The one constant zero point of a ConvInteger's input.
+bool ZeroPoint(const Graph& g, const Node& n, int64_t* zero) {
+  *zero = 0;
+  if (n.inputs.size() < 3 || n.inputs[2] == kNone) return true;
+  const Constant* c = g.ConstantOf(n.inputs[2]);
+  if (c == nullptr || c->Elements() != 1) return false;
+  *zero = LoadElement<int64_t>(c->dtype, c->bytes.data(), 0);
+  return true;
+}
+
+}  // namespace
+
 bool AsBlockedConv(const Graph& g, const Node& n, BlockedConv* conv) {
-  if (n.dead || n.op->name != "Conv" || !n.op->domain.empty()) return false;
-  const Value &x = g.value(n.inputs[0]), &w = g.value(n.inputs[1]);
-  if (x.type.dtype != DType::kF32 || x.type.rank() != 4 || !g.ConstantOf(n.inputs[1])) return false;
   BlockedConv found;
+  found.bytes = n.op->name == "ConvInteger";
+  if (n.dead || (n.op->name != "Conv" && !found.bytes) || !n.op->domain.empty()) return false;
+  const Value &x = g.value(n.inputs[0]), &w = g.value(n.inputs[1]);
+  if (x.type.rank() != 4 || !g.ConstantOf(n.inputs[1])) return false;
+  if (found.bytes ? !ZeroPoint(g, n, &found.fill) : x.type.dtype != DType::kF32) return false;
   found.channels_in = ChannelsOf(g, n.inputs[0]);
   found.channels_out = w.type.dims[0].value();
   if (found.channels_in < 1 || found.channels_out < kFewChannels) return false;
   int64_t group = AttrOr<int64_t>(n, "group", 1);
   found.depthwise = group > 1 && group == found.channels_in && group == found.channels_out;
-  if (group != 1 && !found.depthwise) return false;
+  if (group != 1 && (!found.depthwise || found.bytes)) return false;
   auto window = ForwardWindow(n, Tail(x.type.dims, 2), Tail(w.type.dims, 2));
   if (!window.ok()) return false;
   for (int i = 0; i < 2; ++i) {

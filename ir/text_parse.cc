@@ -147,6 +147,9 @@ class Parser {
         GE_TRY(reader_.Expect(":"));
         GE_ASSIGN(h.hi, reader_.Int());
         h.axis = static_cast<int>(axis);
+        if (reader_.Accept("fill")) {
+          GE_ASSIGN(h.fill, reader_.Int());
+        }
         v.halo.push_back(h);
         if (!reader_.Accept(",") && !reader_.Is("]")) return Fault("',' or ']' expected");
       }

@@ -154,7 +154,8 @@ std::string TypeText(const Value& v) {
   if (!v.halo.empty()) {
     out += " halo[";
     for (size_t i = 0; i < v.halo.size(); ++i)
-      out += fmt::format("{}{}:{}:{}", i ? ", " : "", v.halo[i].axis, v.halo[i].lo, v.halo[i].hi);
+      out += fmt::format("{}{}:{}:{}", i ? ", " : "", v.halo[i].axis, v.halo[i].lo, v.halo[i].hi) +
+             (v.halo[i].fill ? fmt::format(" fill {}", v.halo[i].fill) : "");
     out += "]";
   }
   if (v.elems) {

@@ -99,7 +99,9 @@ void Estimate::Gemm(const tile::BrGemm& gemm, double trips) {
   flops += 2 * macs;
   touched[gemm.a_buffer] += macs;
   touched[gemm.b_buffer] += macs;
-  cycles += macs / (soc_.F32Lanes() * soc_.fma_per_cycle * 0.75);
+  // Bytes: four products per lane, by one instruction or (widened to 16 bits) by four.
+  const double per_lane = gemm.k_group == 4 && soc_.vnni ? 4 : 1;
+  cycles += macs / (soc_.F32Lanes() * soc_.fma_per_cycle * per_lane * 0.75);
 }
 
 void Estimate::Walk(const Stmt& s, double trips, double lanes, Expr lane) {

@@ -10,6 +10,9 @@ namespace {
 bool IsMatMul(const Node& n) {
   return n.op->domain.empty() && (n.op->name == "MatMul" || n.op->name == "Gemm");
 }
+bool IsBytes(const Node& n) {
+  return n.op->domain.empty() && (n.op->name == "ConvInteger" || n.op->name == "MatMulInteger");
+}
 bool IsConv(const Node& n) { return n.op->domain.empty() && n.op->name == "Conv"; }
 
 }  // namespace
@@ -21,11 +24,13 @@ bool CubeSupports(const Graph& g, const Region& region, const SocSpec& soc, cons
   for (ValueId v : region.outputs) {
     if (BitWidth(g.value(v).type.dtype) < 8) return false;
   }
+  if (IsBytes(node)) return SupportsBytes(g, region);
   if (IsMatMul(node)) return SupportsMatMul(g, region, soc);
   return IsConv(node) && SupportsConv(g, region, soc);
 }
 
 Lowered LowerCube(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy) {
+  if (IsBytes(g.node(region.anchor))) return LowerCubeBytes(g, region, soc);
   if (IsConv(g.node(region.anchor))) return LowerCubeConv(g, region, soc, policy);
   return LowerCubeMatMul(g, region, soc);
 }

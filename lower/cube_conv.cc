@@ -27,13 +27,19 @@ Index ConvShape::At(Expr image, Expr channel, Expr y, Expr x) const {
 std::optional<ConvShape> ConvShapeOf(const Graph& g, const Node& node) {
   ConvShape s;
   s.x = node.inputs[0], s.weights = node.inputs[1], s.y = node.outputs[0];
-  if (node.inputs.size() > 2) s.bias = node.inputs[2];
+  const bool bytes = node.op->name == "ConvInteger";
+  if (node.inputs.size() > 2 && !bytes) s.bias = node.inputs[2];
   s.has_bias = s.bias != kNone;
   const TensorType &x = g.value(s.x).type, &w = g.value(s.weights).type, &y = g.value(s.y).type;
   s.rank = x.rank();
   if (s.rank != 3 && s.rank != 4) return std::nullopt;
-  if (!IsSmallFloat(x.dtype) || !g.IsConstant(s.weights) || !x.dims[1].IsConst())
+  if (!g.IsConstant(s.weights) || !x.dims[1].IsConst()) return std::nullopt;
+  if (bytes) {
+    s.type = x.dtype;
+    if (!ConstantZero(g, node, 2, &s.zero)) return std::nullopt;
+  } else if (!IsSmallFloat(x.dtype)) {
     return std::nullopt;
+  }
   auto window = ForwardWindow(node, Tail(x.dims, 2), Tail(w.dims, 2));
   if (!window.ok()) return std::nullopt;
   const int last = s.rank - 3;

@@ -14,6 +14,8 @@ struct ConvShape {
   int rank = 4;
   bool has_bias = false;
   ValueId x = kNone, weights = kNone, bias = kNone, y = kNone;
+  DType type = DType::kF32;  // of the padded input: f32, or the bytes of a ConvInteger
+  int64_t zero = 0;          // what pads count as
   int64_t ChannelsPerGroup() const { return c.value() / group; }
   // Logical index of an image element.
   Index At(Expr n, Expr c, Expr h, Expr w) const;
@@ -33,6 +35,9 @@ struct PaddedInput {
 // The input where it lies, or a copy that a kernel of `build` makes.
 PaddedInput PadInput(CubeBuild& build, const ConvShape& s);
 int PaddedArg(LoweringContext& c, const ConvShape& s, const PaddedInput& in);
+
+// The constant zero point of a ConvInteger's input; false if it is none.
+bool ConstantZero(const Graph& g, const Node& node, int operand, int64_t* zero);
 
 Lowered LowerDepthwise(const Graph& g, const Region& region, const SocSpec& soc,
                        const ConvShape& s);

@@ -60,6 +60,8 @@ class CubeBuild {
 Lowered LowerCubeMatMul(const Graph& g, const Region& region, const SocSpec& soc);
 Lowered LowerCubeConv(const Graph& g, const Region& region, const SocSpec& soc,
                       const Policy& policy);
+Lowered LowerCubeBytes(const Graph& g, const Region& region, const SocSpec& soc);
+bool SupportsBytes(const Graph& g, const Region& region);
 bool SupportsMatMul(const Graph& g, const Region& region, const SocSpec& soc);
 bool SupportsConv(const Graph& g, const Region& region, const SocSpec& soc);
 

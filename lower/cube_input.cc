@@ -22,7 +22,7 @@ std::optional<PaddedInput> InPlace(const CubeBuild& build, const ConvShape& s) {
   for (NodeId n : build.region.nodes) {
     if (build.g.value(s.x).producer == n) return std::nullopt;
   }
-  if (value.type.dtype != DType::kF32 || build.g.IsConstant(s.x)) return std::nullopt;
+  if (value.type.dtype != s.type || build.g.IsConstant(s.x)) return std::nullopt;
   View v = BufferView(value);
   const bool blocked = !v.layout.IsNd();
   const int spatial = s.rank - 2;
@@ -31,6 +31,10 @@ std::optional<PaddedInput> InPlace(const CubeBuild& build, const ConvShape& s) {
     return std::nullopt;
   }
   if (!blocked && s.c.value() >= 16 && s.ChannelsPerGroup() > 1) return std::nullopt;
+  if (IsInteger(s.type)) {
+    if (!blocked || v.layout.dims[1].tile % 4 != 0) return std::nullopt;
+    if (v.HasHalo() && value.halo[0].fill != s.zero) return std::nullopt;
+  }
   PaddedInput in;
   in.c0 = blocked ? v.layout.dims[1].tile : 1;
   in.c1 = CeilDiv(s.c, in.c0);
@@ -101,7 +105,7 @@ class RowCopy {
     });
   }
   void Element(Expr x, Expr lane, bool copy) {
-    Val v = b_.F(0);
+    Val v = b_.Const(ComputeType(s_.type), static_cast<double>(s_.zero));
     if (copy) {
       Expr channel = c1_ * in_.c0 + lane;
       if (DivisibleBy(s_.c, in_.c0)) {
@@ -128,11 +132,11 @@ PaddedInput PadInput(CubeBuild& build, const ConvShape& s) {
   if (std::optional<PaddedInput> in = InPlace(build, s)) return *in;
   const bool depthwise = s.group == s.c.value() && s.group > 1;
   const int64_t lanes = depthwise ? build.soc.F32Lanes() : 16;
-  PaddedInput in = TempOf(s, s.ChannelsPerGroup() < 8 && !depthwise ? 1 : lanes);
-  in.temp = build.AddTemp(in.elements * 4);
+  const int64_t few = IsInteger(s.type) ? (s.ChannelsPerGroup() + 3) / 4 * 4 : 1;
+  PaddedInput in = TempOf(s, s.ChannelsPerGroup() < 8 && !depthwise ? few : lanes);
+  in.temp = build.AddTemp(in.elements * BytesFor(s.type, 1));
   build.AddKernel("pad input", [&](LoweringContext& c) {
-    int temp =
-        c.AddArg({KernelArg::Kind::kTemp, in.temp}, "padded", DType::kF32, in.elements, true);
+    int temp = c.AddArg({KernelArg::Kind::kTemp, in.temp}, "padded", s.type, in.elements, true);
     const double ns = static_cast<double>(HintValue(in.sy)) * 0.1;
     const int64_t rows = RowsPerChunk(build.soc, ns, HintValue(in.height),
                                       static_cast<double>(HintValue(s.n * in.c1)));
@@ -151,7 +155,7 @@ PaddedInput PadInput(CubeBuild& build, const ConvShape& s) {
 
 int PaddedArg(LoweringContext& c, const ConvShape& s, const PaddedInput& in) {
   if (in.temp < 0) return c.ArgOf(s.x);
-  return c.AddArg({KernelArg::Kind::kTemp, in.temp}, "padded", DType::kF32, in.elements, false);
+  return c.AddArg({KernelArg::Kind::kTemp, in.temp}, "padded", s.type, in.elements, false);
 }
 
 int64_t RowsPerChunk(const SocSpec& soc, double ns_per_row, int64_t rows, double other_chunks) {

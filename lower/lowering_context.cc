@@ -248,7 +248,9 @@ void LoweringContext::StoreZero(const std::vector<ValueId>& outputs,
     if (!(view.order == walk->view.order && view.extents == walk->view.extents)) continue;
     Expr offset = view.offset;
     for (size_t i = 0; i < physical.size(); ++i) offset += physical[i] * view.strides[i];
-    b_->Store(ArgOf(v), offset, b_->Const(ComputeType(g_.value(v).type.dtype), 0));
+    const Value& value = g_.value(v);
+    const double fill = value.halo.empty() ? 0 : static_cast<double>(value.halo[0].fill);
+    b_->Store(ArgOf(v), offset, b_->Const(ComputeType(value.type.dtype), fill));
   }
 }
 

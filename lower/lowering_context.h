@@ -62,7 +62,8 @@ class LoweringContext {
   void Yield(ValueId v, const Index& idx, tile::Val value);
   // Stores these region outputs (values of element nodes) at idx.
   void StoreAll(const std::vector<ValueId>& outputs, const Index& idx);
-  // Stores zero in all `outputs` whose view is the walk's, at a physical place.
+  // Stores zero (or the halo's fill) in all `outputs` whose view is the walk's, at a physical
+  // place.
   void StoreZero(const std::vector<ValueId>& outputs, const std::vector<Expr>& physical);
 
   int ArgOf(ValueId v);  // kernel argument of a value; marks it as used

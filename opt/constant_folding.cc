@@ -6,7 +6,7 @@
 //
 // First by facts (elements that are all known), then by evaluation. Nothing that would grow the
 // model beyond policy.fold_limit_bytes, or that makes much out of little, is folded; nor what is an
-// output of the graph, since outputs are computed.
+// output of the graph, since outputs are computed; nor the weights of what will be an integer dot.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include "ir/patch.h"
 #include "opt/facts.h"
 #include "opt/pass.h"
+#include "opt/quantised.h"
 
 namespace ge {
 namespace {
@@ -64,13 +65,22 @@ class Folder {
     const Node& n = g_.node(id);
     bool any_output = false;
     for (ValueId v : n.outputs) any_output = any_output || (v != kNone && uses_.IsOutput(v));
-    if (any_output || IsRandom(n)) return;
+    if (any_output || IsRandom(n) || FeedsIntegerDot(n)) return;
     std::vector<Constant> results;
     if (n.subgraphs.empty() && ByFacts(n, results)) return Replace(id, std::move(results));
     if (MayEvaluate(n)) {
       results = services_.evaluate(g_, n);
       if (results.size() == n.outputs.size()) Replace(id, std::move(results));
     }
+  }
+
+  // The rules turn the dot into one of integers: its weights stay bytes.
+  bool FeedsIntegerDot(const Node& n) const {
+    if (n.op->name != "DequantizeLinear") return false;
+    for (const Use& use : uses_.Of(n.outputs[0])) {
+      if (use.operand == 1 && QuantisedDotFault(g_, g_.node(use.node)).empty()) return true;
+    }
+    return false;
   }
 
   // A node whose inputs have become constants may know more of its outputs now.

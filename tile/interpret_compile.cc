@@ -217,6 +217,7 @@ std::unique_ptr<Step> Compiler::CompileGemm(const Stmt& s) {
                 Uniform(g.a_k),
                 Uniform(g.b),
                 Uniform(g.b_k),
+                g.k_group,
                 {}};
   for (const auto& [symbol, extent] : g.batch) {
     step->gemm.batch.push_back({Slot(symbol), Uniform(extent)});

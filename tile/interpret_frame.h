@@ -130,6 +130,7 @@ struct GemmCode {
   int a_buffer = -1, b_buffer = -1;
   DType a_type = DType::kF32, b_type = DType::kF32;
   ExprCode k, a, a_row, a_k, b, b_k;
+  int k_group = 1;
   struct Batch {
     int slot;
     ExprCode extent;

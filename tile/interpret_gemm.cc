@@ -46,6 +46,24 @@ void GemmF32(const float* a, const float* b, Strides s, int64_t k, int m, int n,
   for (; j < n; ++j) Columns<1>(a, b + j, s, k, m, c + j, n);
 }
 
+// A u8, B i8 in groups of four: B's element (k, j) at (k / 4) * b_k + j * 4 + k % 4.
+// `flip` is 0x80 for an i8 A, which counts as its value + 128.
+void GemmBytes(const uint8_t* a, uint8_t flip, const int8_t* b, Strides s, int64_t k, int m, int n,
+               int32_t* c) {
+  for (int r = 0; r < m; ++r) {
+    for (int64_t i = 0; i < k; i += 4) {
+      const uint8_t* ap = a + r * s.a_row + i;
+      const int a0 = ap[0] ^ flip, a1 = ap[1] ^ flip, a2 = ap[2] ^ flip, a3 = ap[3] ^ flip;
+      const int8_t* bp = b + i / 4 * s.b_k;
+      for (int j = 0; j < n; ++j, bp += 4) {
+        const int sum = a0 * bp[0] + a1 * bp[1] + a2 * bp[2] + a3 * bp[3];
+        c[r * n + j] =
+            static_cast<int32_t>(static_cast<uint32_t>(c[r * n + j]) + static_cast<uint32_t>(sum));
+      }
+    }
+  }
+}
+
 // Any storage types, computed in T (float or int32_t; integers wrap).
 template <class T>
 void GemmAny(const GemmCode& g, const void* a, int64_t a0, const void* b, int64_t b0, Strides s,
@@ -73,17 +91,21 @@ void Step(const GemmCode& g, Frame& f, void* acc, int64_t k) {
   const Strides s{g.a_row.Eval(f), g.a_k.Eval(f), g.b_k.Eval(f)};
   const int64_t a0 = g.a.Eval(f), b0 = g.b.Eval(f);
   if (f.check_bounds) {
-    const int64_t rows = s.a_row * (g.m - 1), ks = s.a_k * (k - 1), bs = s.b_k * (k - 1);
+    const int64_t rows = s.a_row * (g.m - 1), ks = s.a_k * (k - 1),
+                  bs = s.b_k * (k / g.k_group - 1);
     CheckRange(f, g.a_buffer, a0 + std::min<int64_t>(rows, 0) + std::min<int64_t>(ks, 0),
                a0 + std::max<int64_t>(rows, 0) + std::max<int64_t>(ks, 0), "gemm load");
     CheckRange(f, g.b_buffer, b0 + std::min<int64_t>(bs, 0),
-               b0 + std::max<int64_t>(bs, 0) + g.n - 1, "gemm load");
+               b0 + std::max<int64_t>(bs, 0) + g.n * g.k_group - 1, "gemm load");
   }
   const std::byte* a = f.buffers[g.a_buffer];
   const std::byte* b = f.buffers[g.b_buffer];
   if (g.a_type == DType::kF32 && g.b_type == DType::kF32) {
     GemmF32(reinterpret_cast<const float*>(a) + a0, reinterpret_cast<const float*>(b) + b0, s, k,
             g.m, g.n, static_cast<float*>(acc));
+  } else if (g.k_group == 4) {
+    GemmBytes(reinterpret_cast<const uint8_t*>(a) + a0, g.a_type == DType::kI8 ? 0x80 : 0,
+              reinterpret_cast<const int8_t*>(b) + b0, s, k, g.m, g.n, static_cast<int32_t*>(acc));
   } else if (IsFloat(g.a_type)) {
     GemmAny(g, a, a0, b, b0, s, k, static_cast<float*>(acc));
   } else {

@@ -376,6 +376,11 @@ Status Parser::Gemm(Stmt& s) {
   g.m = static_cast<int>(m);
   g.n = static_cast<int>(n);
   GE_ASSIGN(g.k, Exp());
+  if (r_.Accept(",")) {
+    GE_TRY(r_.Expect("by"));
+    GE_ASSIGN(int64_t group, ConstExp());
+    g.k_group = static_cast<int>(group);
+  }
   GE_TRY(r_.Expect(")"));
   GE_TRY(r_.Expect("valid"));
   GE_ASSIGN(g.n_valid, Exp());

@@ -219,6 +219,10 @@ void Verifier::Gemm(const Stmt& s) {
   if (k_.vars[g.acc].type != (floats ? DType::kF32 : DType::kI32))
     Fault(where + ": accumulator type");
   if (g.m < 1 || g.n < 1) Fault(where + ": empty tile");
+  const bool bytes = BitWidth(k_.buffers[g.a_buffer].dtype) == 8 && !floats &&
+                     k_.buffers[g.b_buffer].dtype == DType::kI8;
+  if (g.k_group != 1 && !(g.k_group == 4 && bytes && g.a_k.IsConst(1) && DivisibleBy(g.k, 4)))
+    Fault(where + ": groups of k need bytes, an i8 B, a_k 1 and a k that 4 divides");
   if (g.n_valid.IsConst() && g.n_valid.value() > g.n) Fault(where + ": n_valid exceeds n");
   for (const auto& batch : g.batch) InScope(batch.second, where);
   for (Expr e : {g.n_valid, g.k, g.a_row, g.a_k, g.b_k}) InScope(e, where);

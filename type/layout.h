@@ -41,10 +41,11 @@ Result<Layout> ParseLayout(std::string_view text);
 Result<Layout> ParseLayout(TextReader& reader);  // inside a larger text
 
 // Rows before and after an axis (one that is not tiled) that a buffer holds beyond the tensor; the
-// producer fills them.
+// producer fills them with `fill`, as stored (all halos of one buffer have one fill).
 struct Halo {
   int axis = 0;
   int64_t lo = 0, hi = 0;
+  int64_t fill = 0;
   friend bool operator==(const Halo&, const Halo&) = default;
 };
 

@@ -1,0 +1,91 @@
+// BrGemm of bytes: C[r, c] += sum over four k of A[r, k] B[k, c], A u8 and B i8, i32 accumulators.
+//
+// B holds four steps of k side by side, so one 32-bit lane of a vector of B meets four bytes of A,
+// broadcast. With VNNI that is one instruction (vpdpbusd: exact, no saturation). Without it the
+// bytes are widened to 16 bits, the even ones and the odd ones apart, and two vpmaddwd add the
+// products in 32 bits; vpmaddubsw would saturate.
+// i8 in A counts as its value + 128, that is with its sign bit flipped: tile/tile.h.
+#include "emit/prelude.h"
+#include "emit/printer.h"
+
+namespace ge::emit {
+
+using tile::BrGemm;
+
+namespace {
+
+constexpr int kUnroll = 2;
+
+constexpr const char* kBytes = R"(
+typedef short vpair __attribute__((vector_size(4 * W)));
+#define BYTES_LOAD(x, p, i) __asm__ volatile("vmovups %1, %0" : "=" BR(x) : "m"(*(const vi32_m*)((p) + (i))))
+#define BYTES_BROADCAST(x, p, i) __asm__ volatile("vpbroadcastd %1, %0" : "=" BR(x) : "m"(*(const su32_m*)((p) + (i))))
+#define BYTES_DOT(c, a, b) __asm__ volatile("vpdpbusd %2, %1, %0" : "+" BR(c) : BR(a), BR(b))
+FN vi32 pair_dot(vpair a, vpair b) { vi32 c; __asm__("vpmaddwd %2, %1, %0" : "=" BR(c) : BR(a), BR(b)); return c; }
+FN vpair even_bytes(vi32 x) { return (vpair)x << 8 >> 8; }
+FN vpair odd_bytes(vi32 x) { return (vpair)x >> 8; }
+FN vpair even_unsigned(vi32 x) { return (vpair)(x & 0x00ff00ff); }
+FN vpair odd_unsigned(vi32 x) { return (vpair)((vi32)((vu32)x >> 8) & 0x00ff00ff); }
+)";
+
+}  // namespace
+
+std::string PreludeBytes(const SocSpec& soc) {
+  return std::string("#define BR ") + (soc.masks ? "\"v\"" : "\"x\"") + kBytes;
+}
+
+void KernelPrinter::PrintGemmBytes(const BrGemm& g, const std::string& acc) {
+  for (const auto& [symbol, extent] : g.batch) {
+    std::string name = Fresh('i');
+    symbols_[symbol.node()] = name;
+    Line("for (si64 {0} = 0; {0} < {1}; {0}++) {{", name, Index(extent));
+    ++indent_;
+  }
+  Line("const char* const {}A = b{} + {};", acc, g.a_buffer, Index(g.a));
+  Line("const char* const {}B = b{} + {};", acc, g.b_buffer, Index(g.b));
+  Line("const si64 {}K = {} / 4;", acc, Index(g.k));
+  Line("si64 {}k = 0;", acc);
+  const bool fixed = g.k.IsConst();
+  if (!fixed || g.k.value() / 4 >= kUnroll) {
+    Line("for (; {0}k + {1} <= {0}K; {0}k += {1}) {{", acc, kUnroll);
+    ++indent_;
+    for (int u = 0; u < kUnroll; ++u) PrintGemmBytesStep(g, acc, fmt::format("({}k + {})", acc, u));
+    Close();
+  }
+  if (!fixed || g.k.value() / 4 % kUnroll != 0) {
+    Line("for (; {0}k < {0}K; {0}k++) {{", acc);
+    ++indent_;
+    PrintGemmBytesStep(g, acc, acc + "k");
+    Close();
+  }
+  for (size_t i = 0; i < g.batch.size(); ++i) Close();
+}
+
+// Four steps of k. `n` is whole vectors: lowering pads B.
+void KernelPrinter::PrintGemmBytesStep(const BrGemm& g, const std::string& acc,
+                                       const std::string& group) {
+  const bool flip = kernel_.buffers[g.a_buffer].dtype == DType::kI8;
+  Open();
+  for (int v = 0; v < GemmVectors(g); ++v) {
+    Line("vi32 B{}; BYTES_LOAD(B{}, {}B, {} * {} + {});", v, v, acc, group, Index(g.b_k),
+         v * lanes_ * 4);
+    if (!vnni_) Line("const vpair E{0} = even_bytes(B{0}), O{0} = odd_bytes(B{0});", v);
+  }
+  for (int r = 0; r < g.m; ++r) {
+    Line("vi32 A{}; BYTES_BROADCAST(A{}, {}A, {}L * {} + {} * 4);", r, r, acc, r, Index(g.a_row),
+         group);
+    if (flip) Line("A{0} ^= (si32)0x80808080;", r);
+    if (!vnni_) Line("const vpair AE{0} = even_unsigned(A{0}), AO{0} = odd_unsigned(A{0});", r);
+    for (int v = 0; v < GemmVectors(g); ++v) {
+      const std::string c = fmt::format("{}_{}_{}", acc, r, v);
+      if (vnni_) {
+        Line("BYTES_DOT({}, A{}, B{});", c, r, v);
+      } else {
+        Line("{0} += pair_dot(AE{1}, E{2}); {0} += pair_dot(AO{1}, O{2});", c, r, v);
+      }
+    }
+  }
+  Close();
+}
+
+}  // namespace ge::emit

@@ -1,0 +1,498 @@
+// ConvInteger, MatMulInteger  Y = sum_k (A - a_zero) * (B - b_zero)   int32
+//
+//   Y = sum_k A' B' - a_zero' * sum_k B'
+//
+// around BrGemm in groups of four k: A' is A as u8 (i8 plus 128), B' = B - b_zero in i8, a constant
+// packed as [panel][k / 4][nb][4]; a_zero' is A's zero point, plus 128 for i8. The column sums of
+// B' are a constant too. What follows (scales, bias, residual, the next quantisation) is fused into
+// the epilogue like any pointwise consumer.
+//
+// Convolutions read NC1HWC0 with the zero point in the halo, or a copy of that form.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "abi/convert.h"
+#include "base/check.h"
+#include "lower/cube_conv.h"
+#include "lower/loops.h"
+
+namespace ge {
+
+using tile::LoopKind;
+using tile::Val;
+
+namespace {
+
+bool IsByte(DType t) { return t == DType::kU8 || t == DType::kI8; }
+
+int64_t IntAt(const Constant& c, int64_t i) {
+  return LoadElement<int64_t>(c.dtype, c.bytes.data(), i);
+}
+
+const Constant* OperandConstant(const Graph& g, const Node& n, size_t i) {
+  return i < n.inputs.size() ? g.ConstantOf(n.inputs[i]) : nullptr;
+}
+bool HasOperand(const Node& n, size_t i) { return i < n.inputs.size() && n.inputs[i] != kNone; }
+
+// Zero points of B's columns: none, one, or one for each of `columns`.
+bool ZerosOfColumns(const Graph& g, const Node& n, int64_t columns, std::vector<int64_t>* zeros) {
+  zeros->assign(static_cast<size_t>(columns), 0);
+  if (!HasOperand(n, 3)) return true;
+  const Constant* c = OperandConstant(g, n, 3);
+  if (c == nullptr || c->dims.size() > 1 || (c->Elements() != 1 && c->Elements() != columns))
+    return false;
+  for (int64_t i = 0; i < columns; ++i) (*zeros)[i] = IntAt(*c, c->Elements() == 1 ? 0 : i);
+  return true;
+}
+
+// B - zero fits in i8 everywhere. Element i of B belongs to column (i / inner) % columns.
+bool FitsInBytes(const Constant& b, const std::vector<int64_t>& zeros, int64_t inner) {
+  const int64_t columns = static_cast<int64_t>(zeros.size());
+  if (b.dtype == DType::kI8 && std::all_of(zeros.begin(), zeros.end(), [](auto z) { return !z; }))
+    return true;
+  for (int64_t i = 0; i < b.Elements(); ++i) {
+    const int64_t v = IntAt(b, i) - zeros[i / inner % columns];
+    if (v < -128 || v > 127) return false;
+  }
+  return true;
+}
+
+// Without VNNI both halves of B and of A take registers too.
+GemmTile ByteTile(int64_t rows, int64_t cols, const SocSpec& soc) {
+  GemmTile tile = ChooseTile(rows, cols, soc);
+  if (soc.vnni && soc.masks) return tile;
+  tile.nv = std::min(tile.nv, 2);
+  tile.m = std::min(tile.m, (soc.vector_registers - 2 * tile.nv - 3) / tile.nv);
+  return tile;
+}
+int MaxByteRows(const SocSpec& soc, int nv) {
+  if (soc.vnni && soc.masks) return MaxRows(soc, nv);
+  return (soc.vector_registers - 2 * nv - 3) / nv;
+}
+
+// Byte (k, col) of B' and its column sums, packed.
+struct PackedB {
+  int bytes = -1, sums = -1;  // numbers of the packs
+};
+
+PackedB PackBytes(CubeBuild& build, ValueId source, const std::string& form, int64_t depth,
+                  int64_t columns, int nb, std::vector<int64_t> zeros,
+                  std::function<int64_t(int64_t k, int64_t col)> at) {
+  const int64_t panels = (columns + nb - 1) / nb;
+  // Element of B' at (k, col); `at` gives its place in the constant, or -1 where there is none.
+  auto element = [zeros = std::move(zeros), at = std::move(at)](const Constant& c, int64_t k,
+                                                                int64_t col) -> int64_t {
+    const int64_t i = at(k, col);
+    return i < 0 ? 0 : IntAt(c, i) - zeros[col];
+  };
+  std::string key = form;
+  Pack bytes{source, fmt::format("bytes {} in panels of {}", key, nb), panels * depth * nb, {}};
+  bytes.fill = [=](const Constant& c, std::byte* out) {
+    int8_t* to = reinterpret_cast<int8_t*>(out);
+    for (int64_t p = 0; p < panels; ++p)
+      for (int64_t k = 0; k < depth; k += 4)
+        for (int64_t col = p * nb; col < (p + 1) * nb; ++col)
+          for (int64_t j = k; j < k + 4; ++j)
+            *to++ = static_cast<int8_t>(col < columns ? element(c, j, col) : 0);
+  };
+  Pack sums{source, fmt::format("sums {} of {}", key, panels * nb), panels * nb * 4, {}};
+  sums.fill = [=](const Constant& c, std::byte* out) {
+    int32_t* to = reinterpret_cast<int32_t*>(out);
+    for (int64_t col = 0; col < panels * nb; ++col) {
+      int64_t sum = 0;
+      for (int64_t k = 0; col < columns && k < depth; ++k) sum += element(c, k, col);
+      *to++ = static_cast<int32_t>(sum);
+    }
+  };
+  PackedB packed;
+  packed.bytes = build.AddPack(std::move(bytes));
+  packed.sums = build.AddPack(std::move(sums));
+  return packed;
+}
+
+// Numbers of the zeros, so that packs of one source with other zeros have other keys.
+std::string ZerosKey(const std::vector<int64_t>& zeros) {
+  if (zeros.empty()) return "";
+  if (std::all_of(zeros.begin(), zeros.end(), [&](int64_t z) { return z == zeros[0]; }))
+    return fmt::format("zero {}", zeros[0]);
+  return fmt::format("zeros {}", fmt::join(zeros, " "));
+}
+
+class ByteConv {
+ public:
+  ByteConv(const Graph& g, const Region& region, const SocSpec& soc, const ConvShape& s)
+      : build_(g, region, soc), soc_(soc), s_(s) {
+    o_ = s.o.value();
+    GE_CHECK(ZerosOfColumns(g, g.node(region.anchor), o_, &zeros_));
+  }
+
+  Lowered Run() {
+    in_ = PadInput(build_, s_);
+    Choose();
+    const int64_t c0 = in_.c0, kh = s_.kh, kw = s_.kw, channels = s_.c.value();
+    packed_ = PackBytes(build_, s_.weights, fmt::format("channels by {} {}", c0, ZerosKey(zeros_)),
+                        Blocks() * kh * kw * c0, o_, nb_, zeros_, [=](int64_t k, int64_t col) {
+                          const int64_t c = k / (kh * kw * c0) * c0 + k % c0,
+                                        window = k / c0 % (kh * kw);
+                          return c < channels ? (col * channels + c) * kh * kw + window : -1;
+                        });
+    build_.AddKernel(fmt::format("bytes {}x{} batch {}x{}x{}{}", tile_.m, nb_, Blocks(), kh,
+                                 RowOfWindow() ? 1 : kw, flat_ ? " flat" : ""),
+                     [&](LoweringContext& c) { Kernel(c); });
+    build_.AddBorders();
+    return std::move(build_.lowered);
+  }
+
+ private:
+  int64_t Blocks() const { return (s_.c.value() + in_.c0 - 1) / in_.c0; }
+  int64_t Depth() const { return Blocks() * in_.c0 * s_.kh * s_.kw; }
+  // One block of channels: a row of the window is one run of bytes.
+  bool RowOfWindow() const { return Blocks() == 1 && s_.dw == 1 && in_.sx.IsConst(in_.c0); }
+
+  void Choose() {
+    flat_ =
+        s_.kh == 1 && s_.kw == 1 && s_.sh == 1 && s_.sw == 1 && ProvablyEq(in_.sy, s_.ow * in_.sx);
+    pixels_ = flat_ ? s_.oh * s_.ow : s_.ow;
+    tile_ = ByteTile(HintValue(pixels_), o_, soc_);
+    if (!pixels_.IsConst()) tile_.m = MaxByteRows(soc_, tile_.nv);
+    nb_ = tile_.nv * soc_.F32Lanes();
+    panels_ = (o_ + nb_ - 1) / nb_;
+    const double ns =
+        static_cast<double>(Depth()) / 4 * tile_.nv / soc_.fma_per_cycle / soc_.ghz;  // of a pixel
+    const double others = static_cast<double>(HintValue(s_.n)) * static_cast<double>(panels_);
+    chunk_ = flat_
+                 ? RowsPerChunk(soc_, ns * tile_.m, HintValue(CeilDiv(pixels_, tile_.m)), others) *
+                       tile_.m
+                 : RowsPerChunk(soc_, ns * static_cast<double>(HintValue(s_.ow)), HintValue(s_.oh),
+                                others);
+    // A weight panel larger than a quarter of L2 must be read once only.
+    if (static_cast<double>(Depth()) * nb_ > static_cast<double>(soc_.l2_bytes) / 4)
+      chunk_ = std::max(chunk_, HintValue(flat_ ? pixels_ : s_.oh));
+  }
+
+  void Kernel(LoweringContext& c) {
+    a_ = PaddedArg(c, s_, in_);
+    const auto& packs = build_.lowered.packs;
+    b_ = c.AddArg({KernelArg::Kind::kPack, packed_.bytes}, "w", DType::kI8,
+                  packs[packed_.bytes].bytes, false);
+    if (Zero() != 0) {
+      sums_ = c.AddArg({KernelArg::Kind::kPack, packed_.sums}, "sums", DType::kI32,
+                       packs[packed_.sums].bytes / 4, false);
+    }
+    Expr groups = CeilDiv(flat_ ? pixels_ : s_.oh, chunk_);
+    c.b().For("p", s_.n * panels_ * groups, LoopKind::kParallel, [&](Expr p) {
+      Expr part = groups.IsConst(1) ? Expr(0) : Mod(p, groups),
+           rest = groups.IsConst(1) ? p : FloorDiv(p, groups);
+      Expr n = s_.n.IsConst(1) ? Expr(0) : FloorDiv(rest, panels_),
+           panel = s_.n.IsConst(1) ? rest : Mod(rest, panels_);
+      Chunk(c, n, panel, part, part * chunk_);
+    });
+  }
+
+  void Chunk(LoweringContext& c, Expr n, Expr panel, Expr part, Expr first) {
+    if (!flat_) {
+      Expr count = DivisibleBy(s_.oh, chunk_) ? Expr(chunk_) : Min(chunk_, s_.oh - first);
+      c.b().For("y", count, LoopKind::kSerial,
+                [&](Expr y) { Row(c, n, panel, first + y, 0, s_.ow); });
+      return;
+    }
+    if (!pixels_.IsConst()) return Row(c, n, panel, 0, first, Min(chunk_, pixels_ - first));
+    const int64_t whole = pixels_.value() / chunk_, left = pixels_.value() % chunk_;
+    if (left == 0) return Row(c, n, panel, 0, first, chunk_);
+    if (whole == 0) return Row(c, n, panel, 0, first, left);
+    c.b().If(
+        c.b().Cast(c.b().Index(Lt(part, whole)), DType::kBool),
+        [&] { Row(c, n, panel, 0, first, chunk_); }, [&] { Row(c, n, panel, 0, first, left); });
+  }
+
+  // Pixels [first, first + count) of output row y.
+  void Row(LoweringContext& c, Expr n, Expr panel, Expr y, Expr first, Expr count) {
+    ForRowTiles(c.b(), count, tile_.m, [&](Expr x, int m) { Tile(c, n, panel, y, first + x, m); });
+  }
+
+  void Tile(LoweringContext& c, Expr n, Expr panel, Expr y, Expr x, int m) {
+    const int64_t c0 = in_.c0;
+    ExprArena& arena = c.b().arena();
+    tile::BrGemm g;
+    auto symbol = [&](const char* name, int64_t extent) {
+      if (extent == 1) return Expr(0);
+      Expr s = arena.Fresh(name, {.lo = 0, .hi = extent - 1, .extent = extent});
+      g.batch.push_back({s, extent});
+      return s;
+    };
+    Expr c1 = symbol("c1", Blocks()), i = symbol("i", s_.kh),
+         j = RowOfWindow() ? Expr(0) : symbol("j", s_.kw);
+    g.m = m;
+    g.n = nb_;
+    g.n_valid = o_ % nb_ == 0 ? Expr(nb_) : Min(nb_, o_ - panel * nb_);
+    g.k = RowOfWindow() ? s_.kw * c0 : c0;
+    g.k_group = 4;
+    g.a_buffer = a_;
+    g.a = in_.base + n * in_.sn + c1 * in_.sc1 + (y * s_.sh + i * s_.dh) * in_.sy +
+          (x * s_.sw + j * s_.dw) * in_.sx;
+    g.a_row = in_.sx * s_.sw;
+    g.a_k = 1;
+    g.b_buffer = b_;
+    g.b = (((panel * Blocks() + c1) * s_.kh + i) * s_.kw + j) * (c0 * nb_);
+    g.b_k = nb_ * 4;
+    c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
+      Expr channel = panel * nb_ + col, at = x + row;
+      const bool plane = flat_ && s_.rank == 4;
+      if (Zero() != 0) {
+        auto zero = c.b().ConstInt(DType::kI32, Zero());
+        acc = acc - c.b().Load(sums_, channel) * zero;
+      }
+      c.Yield(s_.y, s_.At(n, channel, plane ? FloorDiv(at, s_.ow) : y, plane ? Mod(at, s_.ow) : at),
+              acc);
+    });
+  }
+
+  int64_t Zero() const { return s_.zero + (s_.type == DType::kI8 ? 128 : 0); }
+
+  CubeBuild build_;
+  const SocSpec& soc_;
+  ConvShape s_;
+  PaddedInput in_;
+  GemmTile tile_;
+  bool flat_ = false;
+  Expr pixels_;
+  int64_t o_ = 1, chunk_ = 1, panels_ = 1;
+  std::vector<int64_t> zeros_;
+  PackedB packed_;
+  int nb_ = 16, a_ = -1, b_ = -1, sums_ = -1;
+};
+
+// Rows of A are read where they lie if there are whole groups of k, else from a copy.
+class ByteMatMul {
+ public:
+  ByteMatMul(const Graph& g, const Region& region, const SocSpec& soc)
+      : g_(g), node_(g.node(region.anchor)), build_(g, region, soc), soc_(soc) {
+    const std::vector<Expr>& a = g.value(node_.inputs[0]).type.dims;
+    k_ = a.back().value();
+    depth_ = (k_ + 3) / 4 * 4;
+    n_ = g.value(node_.inputs[1]).type.dims.back().value();
+    rows_ = Product({a.begin(), a.end() - 1});
+    signed_a_ = g.value(node_.inputs[0]).type.dtype == DType::kI8;
+    GE_CHECK(ZerosOfColumns(g, node_, n_, &zeros_));
+  }
+
+  Lowered Run() {
+    direct_ = Direct();
+    if (!direct_) StageA();
+    Choose();
+    const int64_t k_real = k_, n = n_;
+    packed_ =
+        PackBytes(build_, node_.inputs[1], "rows " + ZerosKey(zeros_), depth_, n_, nb_, zeros_,
+                  [=](int64_t k, int64_t col) { return k < k_real ? k * n + col : int64_t{-1}; });
+    build_.AddKernel(
+        fmt::format("bytes {}x{} rows {} of {}", tile_.m, nb_, group_, ToString(rows_)),
+        [&](LoweringContext& c) { Kernel(c); });
+    build_.AddBorders();
+    return std::move(build_.lowered);
+  }
+
+ private:
+  bool Direct() const {
+    const Value& a = g_.value(node_.inputs[0]);
+    if (k_ % 4 != 0 || !a.type.layout.IsNd() || !a.halo.empty()) return false;
+    if (g_.IsConstant(node_.inputs[0]) || a.elems) return false;
+    return std::find(build_.region.nodes.begin(), build_.region.nodes.end(), a.producer) ==
+           build_.region.nodes.end();
+  }
+
+  Index Place(Expr r) const {
+    const std::vector<Expr>& dims = g_.value(node_.inputs[0]).type.dims;
+    Index idx(dims.size() - 1, Expr(0));
+    size_t first = 0;
+    while (first + 1 < idx.size() && dims[first].IsConst(1)) ++first;
+    for (size_t d = idx.size() - 1; d > first; --d) {
+      if (dims[d].IsConst(1)) continue;
+      idx[d] = Mod(r, dims[d]);
+      r = FloorDiv(r, dims[d]);
+    }
+    idx[first] = r;
+    return idx;
+  }
+
+  void StageA() {
+    temp_ = build_.AddTemp(rows_ * depth_);
+    build_.AddKernel("copy A", [&](LoweringContext& c) {
+      int temp = c.AddArg({KernelArg::Kind::kTemp, temp_}, "a",
+                          g_.value(node_.inputs[0]).type.dtype, rows_ * depth_, true);
+      LoopPolicy policy;
+      policy.ns_per_iteration = 0.2;
+      LoopReport report;
+      NestLoops(
+          c.b(), {rows_, Expr(depth_)}, true, policy,
+          [&](const Index& i) {
+            Index idx = Place(i[0]);
+            idx.push_back(depth_ == k_ ? i[1] : Min(i[1], k_ - 1));
+            c.b().Store(temp, i[0] * depth_ + i[1], c.Read(node_.inputs[0], idx));
+          },
+          &report);
+    });
+  }
+
+  void Choose() {
+    const int64_t rows = HintValue(rows_);
+    tile_ = ByteTile(rows_.IsConst() ? rows : std::max<int64_t>(rows, 64), n_, soc_);
+    if (!rows_.IsConst()) tile_.m = MaxByteRows(soc_, tile_.nv);
+    nb_ = tile_.nv * soc_.F32Lanes();
+    panels_ = (n_ + nb_ - 1) / nb_;
+    const double ns_per_row =
+        static_cast<double>(depth_) / 4 * tile_.nv / soc_.fma_per_cycle / soc_.ghz;
+    auto round = [&](double r) {
+      return std::max<int64_t>(static_cast<int64_t>(r) / tile_.m, 1) * tile_.m;
+    };
+    const int64_t fits =
+        round(static_cast<double>(soc_.l2_bytes) / 2 / static_cast<double>(depth_));
+    const double wanted = std::max(1.0, 8 / static_cast<double>(panels_));
+    const int64_t smaller = round(std::max(static_cast<double>(rows) / wanted, 20000 / ns_per_row));
+    group_ = std::max<int64_t>(std::min({rows_.IsConst() ? rows : round(64), fits, smaller}), 1);
+    panel_outside_ = n_ / group_ > rows / nb_;
+  }
+
+  void Kernel(LoweringContext& c) {
+    a_ = direct_ ? c.ArgOf(node_.inputs[0])
+                 : c.AddArg({KernelArg::Kind::kTemp, temp_}, "a",
+                            g_.value(node_.inputs[0]).type.dtype, rows_ * depth_, false);
+    const auto& packs = build_.lowered.packs;
+    b_ = c.AddArg({KernelArg::Kind::kPack, packed_.bytes}, "b", DType::kI8,
+                  packs[packed_.bytes].bytes, false);
+    sums_ = -1;
+    if (HasOperand(node_, 2) || signed_a_) {
+      sums_ = c.AddArg({KernelArg::Kind::kPack, packed_.sums}, "sums", DType::kI32,
+                       packs[packed_.sums].bytes / 4, false);
+    }
+    Expr groups = CeilDiv(rows_, group_);
+    c.b().For("p", panels_ * groups, LoopKind::kParallel, [&](Expr p) {
+      Expr inner = panel_outside_ ? groups : Expr(panels_);
+      Expr outer_index = inner.IsConst(1) ? p : FloorDiv(p, inner);
+      Expr inner_index = inner.IsConst(1) ? Expr(0) : Mod(p, inner);
+      Expr panel = panel_outside_ ? outer_index : inner_index,
+           group = panel_outside_ ? inner_index : outer_index;
+      Val zero;
+      if (sums_ >= 0) zero = c.b().Let(Zero(c));
+      Chunk(c, zero, panel, group);
+    });
+  }
+
+  // A's zero point, as a number for u8.
+  Val Zero(LoweringContext& c) {
+    Val v = c.b().ConstInt(DType::kI32, signed_a_ ? 128 : 0);
+    if (!HasOperand(node_, 2)) return v;
+    const ValueId z = node_.inputs[2];
+    return c.Read(z, Index(g_.value(z).type.dims.size(), Expr(0))) + v;
+  }
+
+  void Chunk(LoweringContext& c, Val zero, Expr panel, Expr group) {
+    Expr first = group * group_;
+    auto rows = [&](Expr count) {
+      ForRowTiles(c.b(), count, tile_.m,
+                  [&](Expr r, int m) { Tile(c, zero, panel, first + r, m); });
+    };
+    if (!rows_.IsConst()) return rows(Min(group_, rows_ - first));
+    const int64_t whole = rows_.value() / group_, rest = rows_.value() % group_;
+    if (rest == 0) return rows(group_);
+    if (whole == 0) return rows(rest);
+    c.b().If(
+        c.b().Cast(c.b().Index(Lt(group, whole)), DType::kBool), [&] { rows(group_); },
+        [&] { rows(rest); });
+  }
+
+  void Tile(LoweringContext& c, Val zero, Expr panel, Expr first, int m) {
+    tile::BrGemm g;
+    g.m = m;
+    g.n = nb_;
+    g.n_valid = n_ % nb_ == 0 ? Expr(nb_) : Min(nb_, n_ - panel * nb_);
+    g.k = depth_;
+    g.k_group = 4;
+    g.a_buffer = a_;
+    g.a = first * depth_;
+    g.a_row = depth_;
+    g.a_k = 1;
+    g.b_buffer = b_;
+    g.b = panel * (depth_ * nb_);
+    g.b_k = nb_ * 4;
+    c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
+      Expr r = first + row, column = panel * nb_ + col;
+      Index idx = Place(r);
+      idx.push_back(column);
+      if (zero.valid()) acc = acc - c.b().Load(sums_, column) * zero;
+      EnterWalk(c, idx, r);
+      c.Yield(node_.outputs[0], idx, acc);
+      c.walk.reset();
+    });
+  }
+
+  // All axes but the last count as one loop over r.
+  void EnterWalk(LoweringContext& c, const Index& idx, Expr r) const {
+    const Value& out = g_.value(node_.outputs[0]);
+    if (idx.size() < 3 || !out.type.layout.IsNd() || !out.halo.empty()) return;
+    Walk walk;
+    walk.view = BufferView(out);
+    walk.logical = walk.physical = idx;
+    const int last = static_cast<int>(idx.size()) - 2;
+    int first = 0;
+    while (first < last && out.type.dims[first].IsConst(1)) ++first;
+    if (first < last) walk.groups.push_back({first, last, r});
+    c.walk = std::move(walk);
+  }
+
+  const Graph& g_;
+  const Node& node_;
+  CubeBuild build_;
+  const SocSpec& soc_;
+  int64_t k_ = 0, depth_ = 0, n_ = 0, panels_ = 1, group_ = 1;
+  Expr rows_;
+  std::vector<int64_t> zeros_;
+  GemmTile tile_;
+  PackedB packed_;
+  bool direct_ = false, panel_outside_ = true, signed_a_ = false;
+  int nb_ = 16, temp_ = -1, a_ = -1, b_ = -1, sums_ = -1;
+};
+
+bool SupportsByteMatMul(const Graph& g, const Node& node) {
+  const TensorType &a = g.value(node.inputs[0]).type, &b = g.value(node.inputs[1]).type;
+  const Constant* constant = g.ConstantOf(node.inputs[1]);
+  if (!IsByte(a.dtype) || constant == nullptr || a.rank() < 2 || b.rank() != 2) return false;
+  if (!a.dims.back().IsConst() || a.Elements().IsConst(0) || constant->Elements() == 0)
+    return false;
+  if (HasOperand(node, 2) && !g.value(node.inputs[2]).type.Elements().IsConst(1)) return false;
+  std::vector<int64_t> zeros;
+  return ZerosOfColumns(g, node, constant->dims[1], &zeros) && FitsInBytes(*constant, zeros, 1);
+}
+
+bool SupportsByteConv(const Graph& g, const Node& node) {
+  std::optional<ConvShape> s = ConvShapeOf(g, node);
+  if (!s || !IsByte(s->type) || s->group != 1) return false;
+  const Constant& w = *g.ConstantOf(s->weights);
+  std::vector<int64_t> zeros;
+  return IsByte(w.dtype) && ZerosOfColumns(g, node, s->o.value(), &zeros) &&
+         FitsInBytes(w, zeros, w.Elements() / s->o.value());
+}
+
+}  // namespace
+
+bool ConstantZero(const Graph& g, const Node& node, int operand, int64_t* zero) {
+  *zero = 0;
+  if (!HasOperand(node, operand)) return true;
+  const Constant* c = OperandConstant(g, node, operand);
+  if (c == nullptr || c->Elements() != 1) return false;
+  *zero = IntAt(*c, 0);
+  return true;
+}
+
+bool SupportsBytes(const Graph& g, const Region& region) {
+  const Node& node = g.node(region.anchor);
+  return node.op->name == "ConvInteger" ? SupportsByteConv(g, node) : SupportsByteMatMul(g, node);
+}
+
+Lowered LowerCubeBytes(const Graph& g, const Region& region, const SocSpec& soc) {
+  const Node& node = g.node(region.anchor);
+  if (node.op->name == "ConvInteger") return ByteConv(g, region, soc, *ConvShapeOf(g, node)).Run();
+  return ByteMatMul(g, region, soc).Run();
+}
+
+}  // namespace ge
