@@ -111,6 +111,10 @@ void Run::EnableProfile(bool on) {
   state_->profile.assign(on ? state_->plan.tasks.size() : 0, 0);
 }
 
+void Run::StartTrace(const std::string& path) {
+  state_->trace = std::make_unique<Trace>(path, state_->plan, state_->model.pool->size());
+}
+
 const std::vector<int64_t>& Run::profile() const { return state_->profile; }
 
 }  // namespace ge::rt

@@ -53,7 +53,8 @@ TEST(TraceTest, SlicesCoverTheTasks) {
     std::map<int, std::vector<std::pair<double, double>>> slices;
     for (const auto& event : json["traceEvents"]) {
       if (event["ph"] == "M") {
-        if (event["name"] == "process_name") EXPECT_EQ(event["args"]["name"], "a \"quoted\" name");
+        if (event["name"] != "process_name") continue;
+        EXPECT_EQ(event["args"]["name"], "a \"quoted\" name");
         continue;
       }
       EXPECT_EQ(event["ph"], "X");

@@ -15,6 +15,8 @@ int main(int argc, char** argv) {
   ge::AddBenchVerb(app, exit_code);
   ge::AddOptVerb(app, exit_code);
   ge::AddOmVerb(app, exit_code);
+  ge::AddReportVerb(app, exit_code);
+  ge::AddCompareVerb(app, exit_code);
   CLI11_PARSE(app, argc, argv);
   return exit_code;
 }

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <map>
 
 #include "base/file_map.h"
 #include "om/file.h"
+#include "om/size.h"
 #include "tools/verbs.h"
 
 namespace ge {
@@ -26,8 +28,23 @@ const char* SectionName(om::Section s) {
     case om::Section::kCode: return "code";
     case om::Section::kDescription: return "description";
     case om::Section::kIr: return "ir";
+    case om::Section::kExternal: return "external";
   }
   return "unknown";
+}
+
+// The largest sum of sizes alive at one task: no arena can be smaller with these aliases.
+int64_t ArenaLowerBound(const om::Plan& plan) {
+  std::vector<int64_t> change(plan.tasks.size() + 2, 0);
+  for (const om::Buffer& b : plan.buffers) {
+    if (b.kind != om::BufferKind::kArena || b.alias >= 0 || b.first < 0) continue;
+    const int64_t bytes = (om::EvalSize(plan, b.bytes, {}) + 63) / 64 * 64;
+    change[static_cast<size_t>(b.first)] += bytes;
+    change[static_cast<size_t>(b.last) + 1] -= bytes;
+  }
+  int64_t now = 0, most = 0;
+  for (const int64_t c : change) most = std::max(most, now += c);
+  return most;
 }
 
 void PrintSizes(const om::OmView& v) {
@@ -41,7 +58,9 @@ void PrintSizes(const om::OmView& v) {
       v.plan.symbols.size());
   std::printf("weights %zu bytes, code %zu bytes, arena %s\n", v.weights.size(), v.code.size(),
               v.plan.arena_bytes < 0 ? "placed for each shape"
-                                     : fmt::format("{} bytes", v.plan.arena_bytes).c_str());
+                                     : fmt::format("{} bytes, lower bound {} bytes",
+                                                   v.plan.arena_bytes, ArenaLowerBound(v.plan))
+                                           .c_str());
 }
 
 Status Show(OmOptions o) {
