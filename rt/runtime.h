@@ -1,7 +1,7 @@
 // The runtime: maps an .om file, binds inputs and runs its plan on a thread pool.
 //
-// A Model is immutable and may be shared by threads. A Run owns arena, scratch, slots, symbols and the
-// cache of shapes; one thread uses it at a time. Needs libc, libstdc++ and threads only.
+// A Model is immutable and may be shared by threads. A Run owns arena, scratch, slots, symbols and
+// the cache of shapes; one thread uses it at a time. Needs libc, libstdc++ and threads only.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@
 namespace ge::rt {
 
 struct LoadOptions {
-  int threads = 0;                // workers, the caller included; 0 = CPUs of the cpuset and quota
-  bool verify_weights = false;    // check the weights' checksum too (also $GE_VERIFY=weights)
+  int threads = 0;              // workers, the caller included; 0 = CPUs of the cpuset and quota
+  bool verify_weights = false;  // check the weights' checksum too (also $GE_VERIFY=weights)
   // Folder that external weights are looked up from; "" = that of the .om file.
   std::string weight_dir;
   // For kernels that are TileIR text (compiled without a C compiler): gives code and its `self`.
@@ -37,14 +37,16 @@ struct Tensor {
   uint8_t dtype = 0;
   std::vector<int64_t> dims;
   void* data = nullptr;
-  int64_t bytes = 0;              // capacity
+  int64_t bytes = 0;  // capacity
 };
 
 class Run;
 class Model {
  public:
-  static Result<std::shared_ptr<const Model>> Load(const std::string& path, const LoadOptions& options = {});
-  static Result<std::shared_ptr<const Model>> LoadFromMemory(const void* data, int64_t bytes, const LoadOptions& options = {});
+  static Result<std::shared_ptr<const Model>> Load(const std::string& path,
+                                                   const LoadOptions& options = {});
+  static Result<std::shared_ptr<const Model>> LoadFromMemory(const void* data, int64_t bytes,
+                                                             const LoadOptions& options = {});
   ~Model();
   const om::Plan& plan() const;
   int64_t weight_bytes() const;
@@ -68,7 +70,8 @@ struct RunStats {
 class Run {
  public:
   // work: caller's memory of model->work_bytes(), 64-byte aligned; null = the Run allocates.
-  static Result<std::unique_ptr<Run>> Create(std::shared_ptr<const Model> model, void* work = nullptr);
+  static Result<std::unique_ptr<Run>> Create(std::shared_ptr<const Model> model,
+                                             void* work = nullptr);
   ~Run();
   // Dims that the outputs have for these input dims, where known before running; -1 where not.
   Result<std::vector<std::vector<int64_t>>> OutputDims(std::span<const Tensor> inputs);
