@@ -1,0 +1,165 @@
+// Integer dots of the cube engine against the general path (policy with cube disabled), through the
+// interpreter: u8 and i8, zero points, ragged depths and columns, pads, strides, blocked inputs
+// with the zero point in the halo. Integers, so equal to the bit.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "ir/opdef.h"
+#include "lower/cube.h"
+#include "lower/region_fixture.h"
+
+namespace ge {
+namespace {
+
+SocSpec Soc(int vector_bytes, bool vnni) {
+  SocSpec soc;
+  soc.vector_bytes = vector_bytes;
+  soc.vector_registers = vector_bytes == 64 ? 32 : 16;
+  soc.masks = vector_bytes == 64;
+  soc.vnni = vnni;
+  return soc;
+}
+
+Region Whole(const Graph& g) {
+  Region r;
+  r.name = "whole";
+  r.nodes = g.order;
+  for (NodeId n : g.order)
+    if (g.node(n).op->lower) r.anchor = n;
+  for (size_t v = 0; v < g.values.size(); ++v)
+    if (g.value(static_cast<ValueId>(v)).producer == kNone)
+      r.inputs.push_back(static_cast<ValueId>(v));
+  r.outputs = g.outputs;
+  return r;
+}
+
+// Inputs whose name begins with 'w' become constants of bytes over the whole range.
+void MakeWeights(Graph& g) {
+  std::vector<ValueId> inputs;
+  for (ValueId v : g.inputs) {
+    if (g.value(v).name[0] != 'w') {
+      inputs.push_back(v);
+      continue;
+    }
+    std::vector<int64_t> dims;
+    int64_t count = 1;
+    for (Expr d : g.value(v).type.dims) dims.push_back(d.value()), count *= d.value();
+    std::vector<uint8_t> data(static_cast<size_t>(count));
+    for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<uint8_t>(i * 151 + i / 7);
+    g.model->constants.push_back(MakeConstant(g.value(v).type.dtype, dims, data.data()));
+    g.value(v).constant = static_cast<ConstId>(g.model->constants.size()) - 1;
+  }
+  g.inputs = inputs;
+}
+
+// Bytes in logical order over the whole range; the border holds the halo's fill.
+void FillBytes(GraphRun& run, ValueId v) {
+  const Value& value = run.g.value(v);
+  run.Buffer(v);
+  auto& bytes = run.storage[v];
+  const int64_t fill = value.halo.empty() ? 0 : value.halo[0].fill;
+  std::memset(bytes.data(), static_cast<int>(fill & 0xff), bytes.size() - 64);
+  int64_t i = 0;
+  for (const auto& idx : run.Indices(v)) {
+    std::vector<Expr> index(idx.begin(), idx.end());
+    bytes[run.Size(run.ViewOf(v).Offset(index))] = static_cast<std::byte>(i++ * 89 + 5);
+  }
+}
+
+std::vector<int32_t> Results(const Graph& g, bool cube, const SocSpec& soc) {
+  GraphRun run(g);
+  for (ValueId v : g.inputs) FillBytes(run, v);
+  Policy policy;
+  if (!cube) policy.disabled = {"cube"};
+  EXPECT_EQ(CubeSupports(g, Whole(g), soc, policy), cube);
+  run.Run(Whole(g), soc, policy, cube ? 3 : 1);
+  const ValueId y = g.outputs[0];
+  std::vector<int32_t> out;
+  for (const auto& idx : run.Indices(y)) {
+    std::vector<Expr> index(idx.begin(), idx.end());
+    out.push_back(static_cast<int32_t*>(run.Buffer(y))[run.Size(run.ViewOf(y).Offset(index))]);
+  }
+  return out;
+}
+
+void ExpectSame(const std::string& text, const std::function<void(Graph&)>& change = {}) {
+  auto parsed = ParseGraph(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  Graph& g = **parsed;
+  MakeWeights(g);
+  const std::vector<int32_t> want = Results(g, false, Soc(64, true));
+  if (change) change(g);
+  for (const SocSpec& soc : {Soc(64, true), Soc(64, false), Soc(32, false)})
+    EXPECT_EQ(Results(g, true, soc), want) << text;
+}
+
+TEST(CubeBytes, MatMul) {
+  for (const char* k : {"8", "13"}) {
+    const std::string ks = k;
+    ExpectSame("graph g(%x: u8[17," + ks + "], %w: i8[" + ks +
+               ",35]) -> (%y) {"
+               " %z = const u8[] {7} %y = MatMulInteger(%x, %w, %z) }");
+    ExpectSame("graph g(%x: i8[2,3," + ks + "], %w: i8[" + ks +
+               ",16]) -> (%y) {"
+               " %z = const i8[] {-9} %y = MatMulInteger(%x, %w, %z) }");
+    ExpectSame("graph g(%x: i8[1," + ks + "], %w: i8[" + ks +
+               ",40]) -> (%y) {"
+               " %y = MatMulInteger(%x, %w) }");
+    ExpectSame("graph g(%x: u8[5," + ks + "], %w: u8[" + ks +
+               ",20], %z: u8[1]) -> (%y) {"
+               " %b = const u8[] {128} %y = MatMulInteger(%x, %w, %z, %b) }");
+  }
+}
+
+TEST(CubeBytes, ConvCopiesItsInput) {
+  ExpectSame(
+      "graph g(%x: u8[2,3,9,11], %w: i8[20,3,3,3]) -> (%y) { %z = const u8[] {200}"
+      " %y = ConvInteger(%x, %w, %z) {pads=[1,1,1,1], strides=[2,2]} }");
+  ExpectSame(
+      "graph g(%x: i8[1,20,6,7], %w: u8[5,20,3,2]) -> (%y) { %z = const i8[] {-3}"
+      " %b = const u8[5] {128, 128, 128, 128, 128}"
+      " %y = ConvInteger(%x, %w, %z, %b) {pads=[1,0,1,1], dilations=[1,2]} }");
+  ExpectSame(
+      "graph g(%x: u8[1,5,12], %w: i8[9,5,3]) -> (%y) {"
+      " %y = ConvInteger(%x, %w) {pads=[1,1]} }");
+}
+
+TEST(CubeBytes, ConvReadsBlockedInputWithItsZeroPointInTheHalo) {
+  auto block = [](Graph& g) {
+    g.value(g.inputs[0]).type.layout = Nc1hwc0(4, 16);
+    g.value(g.inputs[0]).halo = {{2, 1, 1, 77}, {3, 1, 1, 77}};
+    g.value(g.outputs[0]).type.layout = Nc1hwc0(4, 16);
+  };
+  ExpectSame(
+      "graph g(%x: u8[1,32,6,5], %w: i8[48,32,3,3]) -> (%y) { %z = const u8[] {77}"
+      " %y = ConvInteger(%x, %w, %z) {pads=[1,1,1,1]} }",
+      block);
+  ExpectSame(
+      "graph g(%x: u8[1,32,6,5], %w: i8[16,32,1,1]) -> (%y) { %z = const u8[] {77}"
+      " %y = ConvInteger(%x, %w, %z) }",
+      block);
+}
+
+// A halo with another fill is no place to read pads from.
+TEST(CubeBytes, ConvCopiesAnInputWithAnotherFill) {
+  ExpectSame(
+      "graph g(%x: u8[1,32,6,5], %w: i8[48,32,3,3]) -> (%y) { %z = const u8[] {77}"
+      " %y = ConvInteger(%x, %w, %z) {pads=[1,1,1,1]} }",
+      [](Graph& g) {
+        g.value(g.inputs[0]).type.layout = Nc1hwc0(4, 16);
+        g.value(g.inputs[0]).halo = {{2, 1, 1, 3}, {3, 1, 1, 3}};
+      });
+}
+
+TEST(CubeBytes, NineBitWeightsAreLeftToTheGeneralPath) {
+  auto parsed = ParseGraph(
+      "graph g(%x: u8[4,8], %w: u8[8,16]) -> (%y) {"
+      " %z = const u8[] {7} %b = const u8[] {3} %y = MatMulInteger(%x, %w, %z, %b) }");
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  MakeWeights(**parsed);
+  EXPECT_FALSE(CubeSupports(**parsed, Whole(**parsed), Soc(64, true), {}));
+}
+
+}  // namespace
+}  // namespace ge
