@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "driver/describe.h"
+#include "driver/external_weights.h"
 #include "driver/pipeline.h"
 #include "emit/emit.h"
 #include "fuse/fuse.h"
@@ -182,6 +183,10 @@ std::string Description(const Compilation& c) {
 
 Status Write(Compilation& c, std::string code) {
   om::OmContents file;
+  if (c.request.external_weight != 0) {
+    GE_ASSIGN(file.external, WriteExternalWeights(c.request.output, c.request.external_weight,
+                                                  &c.planned));
+  }
   file.plan = c.planned.plan;
   file.code = std::move(code);
   file.cpu_features = c.soc.features;
@@ -189,13 +194,7 @@ Status Write(Compilation& c, std::string code) {
   file.ir_text = std::move(c.ir_text);
   file.weight_bytes = c.planned.weight_bytes;
   file.fill_weights = [&c](std::byte* weights) -> Status {
-    for (const WeightSource& w : c.planned.weights) {
-      const Constant& constant = *w.graph->ConstantOf(w.value);
-      if (w.pack)
-        w.pack->fill(constant, weights + w.offset);
-      else
-        std::copy(constant.bytes.begin(), constant.bytes.end(), weights + w.offset);
-    }
+    for (const WeightSource& w : c.planned.weights) FillWeight(w, weights + w.offset);
     return {};
   };
   return om::WriteOm(c.request.output, file);

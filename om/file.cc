@@ -16,6 +16,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 
@@ -27,6 +28,7 @@ namespace {
 
 constexpr std::array<char, 8> kMagic = {'\x89', 'G', 'E', 'o', 'm', '\r', '\n', '\x1a'};
 constexpr int64_t kPage = 4096, kLine = 64;
+constexpr int64_t kMaxExternal = int64_t{1} << 46;
 constexpr uint32_t kMaxSections = 64, kMaxFeatureBytes = 4096;
 
 struct Preamble {
@@ -67,6 +69,46 @@ T ReadRecord(std::span<const std::byte> file, size_t at) {
   T record;
   std::memcpy(&record, file.data() + at, sizeof(T));
   return record;
+}
+
+// ---- External weights: one line "offset bytes checksum path" for each
+
+std::string EncodeExternal(const std::vector<ExternalWeight>& weights) {
+  std::vector<std::string> lines;
+  for (const ExternalWeight& w : weights) {
+    lines.push_back(std::to_string(w.offset) + " " + std::to_string(w.bytes) + " " +
+                    std::to_string(w.checksum) + " " + w.path);
+  }
+  return JoinLines(lines);
+}
+
+template <class T>
+bool TakeNumber(std::string_view& line, T* value) {
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), *value);
+  if (error != std::errc() || end == line.data() + line.size() || *end != ' ') return false;
+  line.remove_prefix(static_cast<size_t>(end - line.data()) + 1);
+  return true;
+}
+
+// Files lie below the .om's folder; their ranges are whole pages' starts and do not overlap.
+Status DecodeExternal(std::string_view text, std::vector<ExternalWeight>* weights) {
+  int64_t end = 0;
+  for (const std::string& whole : SplitLines(text)) {
+    std::string_view line = whole;
+    ExternalWeight w;
+    if (!TakeNumber(line, &w.offset) || !TakeNumber(line, &w.bytes) ||
+        !TakeNumber(line, &w.checksum) || line.empty())
+      return Damaged("bad list of external weights");
+    w.path = line;
+    if (w.path[0] == '/' || w.path.find("..") != std::string::npos)
+      return Damaged("external weights lie outside its folder");
+    if (w.offset % kPage != 0 || w.offset < end || w.bytes <= 0 ||
+        w.bytes > kMaxExternal - w.offset)
+      return Damaged("external weights have impossible places");
+    end = w.offset + w.bytes;
+    weights->push_back(std::move(w));
+  }
+  return {};
 }
 
 // ---- Writing
@@ -125,6 +167,7 @@ Status Fill(const OmContents& contents, const std::string& plan, Layout& layout,
       case Section::kCode: put(contents.code); break;
       case Section::kDescription: put(contents.description); break;
       case Section::kIr: put(contents.ir_text); break;
+      case Section::kExternal: put(EncodeExternal(contents.external)); break;
       case Section::kWeights:
         if (contents.fill_weights) GE_TRY(contents.fill_weights(at));
     }
@@ -181,6 +224,7 @@ Status TakeSection(std::span<const std::byte> file, const Preamble& p, const Sec
     case Section::kCode: view->code = bytes; break;
     case Section::kDescription: view->description = text; break;
     case Section::kIr: view->ir_text = text; break;
+    case Section::kExternal: GE_TRY(DecodeExternal(text, &view->external)); break;
     case Section::kWeights:
       if (s.offset % kLine != 0) return Damaged("weights are not aligned");
       view->weights = bytes;
@@ -198,12 +242,16 @@ Status WriteOm(const std::string& path, const OmContents& contents) {
   const std::string plan = EncodePlan(contents.plan), features = JoinLines(contents.cpu_features);
   if (features.size() > kMaxFeatureBytes) return Invalid("too many CPU features");
   const auto bytes = [](const std::string& s) { return static_cast<int64_t>(s.size()); };
-  Layout layout = Place({{Section::kPlan, bytes(plan)},
-                         {Section::kDescription, bytes(contents.description)},
-                         {Section::kIr, bytes(contents.ir_text)},
-                         {Section::kCode, bytes(contents.code)},
-                         {Section::kWeights, contents.weight_bytes}},
-                        bytes(features));
+  std::vector<std::pair<Section, int64_t>> sections{
+      {Section::kPlan, bytes(plan)},
+      {Section::kDescription, bytes(contents.description)},
+      {Section::kIr, bytes(contents.ir_text)},
+      {Section::kCode, bytes(contents.code)}};
+  if (contents.external.empty())
+    sections.emplace_back(Section::kWeights, contents.weight_bytes);
+  else
+    sections.emplace_back(Section::kExternal, bytes(EncodeExternal(contents.external)));
+  Layout layout = Place(sections, bytes(features));
   const std::string temporary = TemporaryName(path);
   Status status = Fill(contents, plan, layout, features, temporary);
   if (status.ok() && std::rename(temporary.c_str(), path.c_str()) != 0) {
@@ -229,7 +277,10 @@ Result<OmView> ReadOm(std::span<const std::byte> file, bool verify_weights) {
   view.cpu_features =
       SplitLines({reinterpret_cast<const char*>(file.data()) + features, preamble.feature_bytes});
   GE_ASSIGN(view.plan, DecodePlan(plan));
-  GE_TRY(CheckPlan(view.plan, static_cast<int64_t>(view.weights.size()), -1));
+  const int64_t weight_bytes = view.external.empty()
+                                   ? static_cast<int64_t>(view.weights.size())
+                                   : view.external.back().offset + view.external.back().bytes;
+  GE_TRY(CheckPlan(view.plan, weight_bytes, -1));
   return view;
 }
 

@@ -18,7 +18,22 @@
 namespace ge::om {
 
 inline constexpr uint32_t kFormatVersion = 1;
-enum class Section : uint32_t { kPlan = 1, kWeights = 2, kCode = 3, kDescription = 4, kIr = 5 };
+enum class Section : uint32_t {
+  kPlan = 1,
+  kWeights = 2,
+  kCode = 3,
+  kDescription = 4,
+  kIr = 5,
+  kExternal = 6
+};
+
+// Weights in a file of their own: bytes [offset, offset + bytes) of what a weights section would
+// hold.
+struct ExternalWeight {
+  std::string path;       // from the .om's folder
+  int64_t offset, bytes;  // offset: of a page
+  uint64_t checksum;
+};
 
 struct OmContents {  // what a writer gives
   Plan plan;
@@ -29,6 +44,7 @@ struct OmContents {  // what a writer gives
   int64_t weight_bytes = 0;
   // Called once with the mapped weights section.
   std::function<Status(std::byte* weights)> fill_weights;
+  std::vector<ExternalWeight> external;  // if not empty: there is no weights section
 };
 // Writes beside `path` and renames: a failed write leaves no file.
 Status WriteOm(const std::string& path, const OmContents& contents);
@@ -38,6 +54,7 @@ struct OmView {  // what a reader gets; spans point into the given bytes
   std::span<const std::byte> weights, code;
   std::string_view description, ir_text;
   std::vector<std::string> cpu_features;
+  std::vector<ExternalWeight> external;
   struct SectionEntry {
     Section kind;
     int64_t offset, bytes;

@@ -46,6 +46,12 @@ Result<std::shared_ptr<const Model>> Build(std::unique_ptr<Model::State> m,
                                            std::span<const std::byte> bytes,
                                            const LoadOptions& options) {
   GE_ASSIGN(m->file, om::ReadOm(bytes, VerifyWeights(options)));
+  if (!m->file.external.empty()) {
+    if (options.weight_dir.empty())
+      return Invalid("the weights lie in files: a model in memory needs their folder");
+    GE_TRY(m->external.Map(m->file.external, options.weight_dir, VerifyWeights(options)));
+    m->file.weights = m->external.bytes();
+  }
   GE_TRY(LoadKernels(m.get(), options));
   m->pool = std::make_unique<ThreadPool>(options.threads > 0 ? options.threads : AvailableCpus());
   GE_TRY(Prepare(m.get()));
@@ -59,7 +65,12 @@ Result<std::shared_ptr<const Model>> Model::Load(const std::string& path,
   auto state = std::make_unique<State>();
   GE_ASSIGN(state->map, FileMap::Open(path));
   const auto bytes = state->map.bytes();
-  return Build(std::move(state), bytes, options).In(path);
+  LoadOptions located = options;
+  if (located.weight_dir.empty()) {
+    const size_t slash = path.rfind('/');
+    located.weight_dir = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  }
+  return Build(std::move(state), bytes, located).In(path);
 }
 
 Result<std::shared_ptr<const Model>> Model::LoadFromMemory(const void* data, int64_t bytes,

@@ -54,8 +54,26 @@ struct HostTask {
   std::unique_ptr<HostAttrs> attrs;
 };
 
+// External weights, mapped side by side in one range of addresses: the page cache shares them
+// between processes.
+class ExternalRange {
+ public:
+  ExternalRange() = default;
+  ~ExternalRange();
+  ExternalRange(const ExternalRange&) = delete;
+  ExternalRange& operator=(const ExternalRange&) = delete;
+  Status Map(const std::vector<om::ExternalWeight>& weights, const std::string& folder,
+             bool verify);
+  std::span<const std::byte> bytes() const { return {base_, size_}; }
+
+ private:
+  std::byte* base_ = nullptr;
+  size_t size_ = 0;
+};
+
 struct Model::State {
   FileMap map;
+  ExternalRange external;
   Block copy;  // of a model that was given in memory
   om::OmView file;
   CodeObject code;
