@@ -29,6 +29,8 @@ endforeach()
 
 add_test(NAME command_lines COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/command_lines.py ${CMAKE_BINARY_DIR} ${models})
 set_tests_properties(command_lines PROPERTIES FIXTURES_REQUIRED models)
+add_test(NAME report COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/report.py ${CMAKE_BINARY_DIR} ${models})
+set_tests_properties(report PROPERTIES FIXTURES_REQUIRED "models;compiled")
 add_test(NAME atc_options COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/atc_options.py ${CMAKE_BINARY_DIR} ${models})
 set_tests_properties(atc_options PROPERTIES FIXTURES_REQUIRED models)
 add_test(NAME hostile COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/hostile.py ${CMAKE_BINARY_DIR})

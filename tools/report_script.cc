@@ -225,7 +225,7 @@ function timeline() {
 function tasks() {
   const s = section('tasks', 'Tasks', 'What the runtime does, in order. Predicted: the cost model, on one ' +
     'worker. Measured: the least of several runs. Of roof: the time that the chip\u2019s nominal peak and ' +
-    'memory allow, divided by the measured one.');
+    'memory allow, divided by the measured one; above 100 % the data came from caches.');
   const search = el('input', {type: 'search', placeholder: 'Filter by name, operator, schedule'});
   const body = el('tbody', {}), box = el('div', {class: 'scroll'});
   const most = Math.max(...D.tasks.map(t => t.measured ?? t.estimate), 1);

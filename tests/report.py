@@ -1,0 +1,109 @@
+"""The report in a real browser, the trace of a real run, and the comparison of levels.
+
+  python3 tests/report.py BUILD_FOLDER MODELS_FOLDER
+Without a Chromium the browser's part is skipped, and says so.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD, MODELS = sys.argv[1:3]
+BROWSER = next((b for b in ("chromium", "chromium-browser", "google-chrome") if shutil.which(b)), None)
+
+
+def ge(*args, **environment):
+    return subprocess.run([os.path.join(BUILD, "bin", "ge"), *args], capture_output=True, text=True, timeout=300,
+                          env={**os.environ, **environment})
+
+
+class Report(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.folder = self.scratch.name
+
+    def tearDown(self):
+        self.scratch.cleanup()
+
+    def page(self, model, *args):
+        path = os.path.join(self.folder, model + ".html")
+        done = ge("report", os.path.join(MODELS, model + ".om"), "-o", path, *args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(path, encoding="utf-8") as file:
+            return path, file.read()
+
+    def data(self, text):
+        return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
+
+    def test_page_holds_everything(self):
+        for model in ("chain", "conv", "branch", "loop"):
+            with self.subTest(model):
+                _, text = self.page(model)
+                self.assertNotRegex(text.replace("http://www.w3.org/2000/svg", ""), r"https?://")
+                self.assertLess(len(text), 5e6)
+                data = self.data(text)
+                self.assertEqual(len(data["measured"]), len(data["tasks"]))
+                self.assertEqual(len(data["description"]["tasks"]), len(data["tasks"]))
+                self.assertGreater(data["median_ns"], 0)
+                self.assertGreaterEqual(data["arena"]["height"], data["arena"]["bound"])
+                ran = {s[0] for s in data["slices"]}
+                self.assertTrue(ran)
+                self.assertTrue(all(0 <= t < len(data["tasks"]) for t in ran))
+
+    def test_page_without_running(self):
+        data = self.data(self.page("conv", "--no-run")[1])
+        self.assertNotIn("measured", data)
+        self.assertTrue(data["tasks"])
+
+    @unittest.skipUnless(BROWSER, "no Chromium here")
+    def test_browser(self):
+        for model in ("conv", "loop"):
+            with self.subTest(model):
+                path, _ = self.page(model)
+                done = subprocess.run(
+                    [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+                     "--disable-background-networking", "--user-data-dir=" + os.path.join(self.folder, "profile"),
+                     "--virtual-time-budget=3000", "--enable-logging=stderr", "--dump-dom", "file://" + path],
+                    capture_output=True, text=True, timeout=120)
+                self.assertRegex(done.stdout, r'<body[^>]*data-ready="1"')
+                self.assertRegex(done.stdout, r'<body[^>]*data-errors="0"')
+                self.assertNotIn("CONSOLE", done.stderr)
+                for part in ("timeline", "tasks", "memory", "graph", "shapes"):
+                    self.assertIn('<section id="%s">' % part, done.stdout)
+
+    def test_trace_of_a_run(self):
+        path = os.path.join(self.folder, "trace.json")
+        model = os.path.join(MODELS, "conv.om")
+        self.assertEqual(ge("run", model, "--repeat", "3", GE_TRACE=path).returncode, 0)
+        with open(path, encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        slices = [e for e in events if e["ph"] == "X"]
+        tasks = ge("om", model, "--plan").stdout.count("\ntask ")
+        self.assertEqual(len({e["args"]["task"] for e in slices}), tasks)
+        self.assertNotEqual(ge("run", model, GE_TRACE=os.path.join(self.folder, "no", "t.json")).stderr, "")
+
+    def test_levels_agree(self):
+        for model in ("chain", "conv"):
+            with self.subTest(model):
+                done = ge("compare", os.path.join(MODELS, model + ".onnx"), "--levels")
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertIn("values in the middle compared: all within the tolerance", done.stdout)
+
+    def test_what_differs_is_blamed(self):
+        # No error at all is too strict for code that adds in another order: something is named.
+        done = ge("compare", os.path.join(MODELS, "conv.onnx"), "--tolerance", "0")
+        if done.returncode:
+            self.assertIn("to blame: ", done.stdout)
+        else:
+            self.assertIn("all within 0", done.stdout)
+
+    def test_lower_bound_is_printed(self):
+        self.assertRegex(ge("om", os.path.join(MODELS, "loop.om")).stdout, r"arena \d+ bytes, lower bound \d+ bytes")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
