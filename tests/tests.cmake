@@ -39,7 +39,7 @@ foreach(how "code;2" "code;0" "interp;2")
   list(GET how 0 mode)
   list(GET how 1 level)
   add_test(NAME conformance_${mode}_O${level}
-    COMMAND ${CMAKE_SOURCE_DIR}/tests/conformance/run --mode ${mode} --opt ${level} --quiet --work ${CMAKE_BINARY_DIR}/conformance-${mode}-${level})
+    COMMAND ${CMAKE_SOURCE_DIR}/tests/conformance/run --mode ${mode} --opt ${level} --work ${CMAKE_BINARY_DIR}/conformance-${mode}-${level})
   set_tests_properties(conformance_${mode}_O${level} PROPERTIES LABELS release_only TIMEOUT 1800
     ENVIRONMENT GE_BUILD=${CMAKE_BINARY_DIR})
 endforeach()
