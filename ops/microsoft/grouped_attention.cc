@@ -140,7 +140,7 @@ bool ExpandGrouped(Graph& g, NodeId n) {
 
 const OpDef& kGrouped = Register({.name = "GroupQueryAttention",
                                   .domain = kDomain,
-                                  .min_inputs = 6,
+                                  .min_inputs = 1,
                                   .max_inputs = 12,
                                   .max_outputs = 3,
                                   .infer = InferGrouped,

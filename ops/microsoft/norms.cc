@@ -5,6 +5,8 @@
 //   EmbedLayerNormalization           LayerNormalization of the sum of word, position and segment
 //                                     embeddings; and how many places of the mask are 1
 // Outputs after the first: mean, inverse deviation (of one value per row, f32), and s.
+#include <fmt/format.h>
+
 #include "ops/microsoft/formula.h"
 #include "ops/shapes.h"
 
@@ -76,6 +78,8 @@ bool ExpandSimplified(Graph& g, NodeId n) {
 enum Embed { kIds, kSegments, kWords, kPlaces, kSegmentTable, kGamma, kBeta, kMask, kPlaceIds };
 
 Status InferEmbed(InferContext& c) {
+  for (int i : {kIds, kWords, kPlaces, kGamma, kBeta})
+    if (!c.Has(i)) return c.Fault(fmt::format("input {} is missing", i));
   GE_TRY(CheckRank(c, kIds, 2));
   GE_TRY(CheckRank(c, kWords, 2));
   GE_TRY(CheckRank(c, kPlaces, 2));
@@ -146,7 +150,7 @@ const OpDef& kSimplified = Register(Simplified(kDomain));
 const OpDef& kSimplifiedPlain = Register(Simplified(""));
 const OpDef& kEmbedLayerNorm = Register({.name = "EmbedLayerNormalization",
                                          .domain = kDomain,
-                                         .min_inputs = 7,
+                                         .min_inputs = 1,
                                          .max_inputs = 9,
                                          .max_outputs = 3,
                                          .infer = InferEmbed,

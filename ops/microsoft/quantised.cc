@@ -241,18 +241,18 @@ const OpDef& kQLinearAdd =
 const OpDef& kQLinearMul =
     Register(Op("QLinearMul", 7, 8, InferBinary, ExpandMul, {kBinarySample}));
 const OpDef& kQLinearSigmoid =
-    Register(Op("QLinearSigmoid", 4, 5, InferLikeInput<0>, ExpandSigmoid, {kUnarySample}));
+    Register(Op("QLinearSigmoid", 2, 5, InferLikeInput<0>, ExpandSigmoid, {kUnarySample}));
 const OpDef& kQLinearLeakyRelu =
-    Register(Op("QLinearLeakyRelu", 4, 5, InferLikeInput<0>, ExpandLeakyRelu, {kUnarySample}));
+    Register(Op("QLinearLeakyRelu", 2, 5, InferLikeInput<0>, ExpandLeakyRelu, {kUnarySample}));
 const OpDef& kQLinearSoftmax =
-    Register(Op("QLinearSoftmax", 4, 5, InferLikeInput<0>, ExpandSoftmax, {kUnarySample}));
+    Register(Op("QLinearSoftmax", 2, 5, InferLikeInput<0>, ExpandSoftmax, {kUnarySample}));
 const OpDef& kQLinearGlobalAveragePool = Register(Op(
-    "QLinearGlobalAveragePool", 4, 5, InferLikeInput<0>, ExpandGlobalAveragePool, {kUnarySample}));
+    "QLinearGlobalAveragePool", 2, 5, InferLikeInput<0>, ExpandGlobalAveragePool, {kUnarySample}));
 const OpDef& kQLinearAveragePool =
-    Register(Op("QLinearAveragePool", 4, 5, InferLikeInput<0>, ExpandAveragePool,
+    Register(Op("QLinearAveragePool", 2, 5, InferLikeInput<0>, ExpandAveragePool,
                 {"(u8[2,3,4,4], f32[], u8[], f32[], u8[]) {kernel_shape=[2,2]}"}));
 const OpDef& kQLinearReduceMean =
-    Register(Op("QLinearReduceMean", 4, 5, InferReduceMean, ExpandReduceMean, {kUnarySample}));
+    Register(Op("QLinearReduceMean", 2, 5, InferReduceMean, ExpandReduceMean, {kUnarySample}));
 const OpDef& kQLinearConcat =
     Register(Op("QLinearConcat", 5, -1, InferLikeInput<2>, ExpandConcat,
                 {"(f32[], u8[], u8[2,3], f32[], u8[], u8[2,4], f32[], u8[]) {axis=1}"}));

@@ -146,7 +146,7 @@ bool ExpandClassifier(Graph& g, NodeId n) {
                                      Floats(e, {classes}, base)});
   const ValueId at = e.Op("ArgMax", {votes}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
   if (classes == 2)
-    margins = e.Op("Concat", {margins, e.Op("Neg", {margins})}, {{"axis", int64_t{1}}});
+    margins = e.Op("Concat", {e.Op("Neg", {margins}), margins}, {{"axis", int64_t{1}}});
   return e.Done(
       {e.Wants(0) ? LabelsAt(e, labels, at) : kNone, e.Wants(1) ? Transformed(e, margins) : kNone});
 }
