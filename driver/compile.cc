@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -21,6 +22,7 @@
 #include "ir/text.h"
 #include "lower/lower.h"
 #include "om/file.h"
+#include "om/size.h"
 #include "plan/planner.h"
 #include "plan/validate.h"
 
@@ -69,9 +71,40 @@ void CountRewrite(const std::string& line, CompileReport* report) {
   ++(line.ends_with(": applied") ? report->rules : report->misses)[name];
 }
 
+// Which nodes a region fuses, and which of its outputs are not stored row by row.
+void LogRegion(const Graph& g, const Region& r, const Compilation& c) {
+  if (!c.request.log) return;
+  std::string nodes;
+  for (NodeId n : r.nodes) nodes += (nodes.empty() ? "" : " + ") + g.node(n).name;
+  if (r.nodes.size() > 1) c.Log(fmt::format("region {}: fused {}", r.name, nodes));
+  for (ValueId v : r.outputs)
+    if (!g.value(v).type.layout.IsNd())
+      c.Log(fmt::format("region {}: layout of {} is {}", r.name, g.value(v).name,
+                        ToString(g.value(v).type.layout)));
+}
+
+constexpr size_t kLargestBuffers = 5;
+
+// The largest buffers of the arena: offset, size, the tasks between which they live.
+void LogMemory(const Compilation& c) {
+  const om::Plan& plan = c.planned.plan;
+  if (!c.request.log || plan.arena_bytes < 0) return;
+  std::vector<std::pair<int64_t, const om::Buffer*>> buffers;
+  for (const om::Buffer& b : plan.buffers)
+    if (b.kind == om::BufferKind::kArena && b.offset >= 0)
+      buffers.emplace_back(om::EvalSize(plan, b.bytes, {}), &b);
+  std::stable_sort(buffers.begin(), buffers.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  buffers.resize(std::min(buffers.size(), kLargestBuffers));
+  for (const auto& [bytes, b] : buffers)
+    c.Log(fmt::format("memory: {} has {} bytes at {}, tasks {} to {}", b->name, bytes, b->offset,
+                      b->first, b->last));
+}
+
 void LowerGraph(const Graph& g, Compilation& c) {
   std::vector<Lowered>& out = c.lowered[&g];
   for (const Region& r : c.regions[&g]) {
+    LogRegion(g, r, c);
     const bool code = r.engine == Engine::kVector || r.engine == Engine::kCube;
     out.push_back(code ? LowerRegion(g, r, c.soc, c.request.policy) : Lowered{});
     for (const LoweredKernel& k : out.back().kernels)
@@ -117,6 +150,7 @@ Status Prepare(Compilation& c) {
   c.planned.plan.chip = c.soc.name;
   GE_TRY(ValidatePlan(c.planned.plan));
   c.details = Describe(c.regions, c.lowered, c.planned, c.rewrites);
+  LogMemory(c);
   c.report.weight_bytes = c.planned.weight_bytes;
   c.report.arena_bytes = c.planned.plan.arena_bytes;
   c.report.arena_lower_bound = c.planned.arena_lower_bound;
@@ -184,8 +218,8 @@ std::string Description(const Compilation& c) {
 Status Write(Compilation& c, std::string code) {
   om::OmContents file;
   if (c.request.external_weight != 0) {
-    GE_ASSIGN(file.external, WriteExternalWeights(c.request.output, c.request.external_weight,
-                                                  &c.planned));
+    GE_ASSIGN(file.external,
+              WriteExternalWeights(c.request.output, c.request.external_weight, &c.planned));
   }
   file.plan = c.planned.plan;
   file.code = std::move(code);

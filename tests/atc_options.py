@@ -314,6 +314,16 @@ class Works(Case):
             self.assertNotEqual(done.returncode, 0)
             self.assertIn("external weights", done.stderr)
 
+    def test_info_log_shows_decisions(self):
+        chain = self.works("--log=info", model=os.path.join(os.path.abspath(MODELS), "chain.onnx"))
+        self.assertRegex(chain, r"region \S+: fused \S+ \+ \S+")
+        plain = self.works("--log=info", "--opt_level=0", model=os.path.join(os.path.abspath(MODELS), "chain.onnx"))
+        self.assertRegex(plain, r"memory: \S+ has \d+ bytes at \d+, tasks \d+ to \d+")
+        conv = self.works("--log=info")
+        self.assertRegex(conv, r"layout of \S+ is ")
+        self.assertRegex(conv, r"fuse: \S+ with \S+: ")
+        self.assertEqual(self.works("--log=error").count("\n"), 2)
+
     def test_fusion_result(self):
         self.works("--export_compile_stat=0", "--log=info")
         self.assertFalse(os.path.exists(self.path("fusion_result.json")))
@@ -352,8 +362,18 @@ def aipp_reference(keys, data, h, w):
     pixels = [[None] * w for _ in range(h)]
     for y in range(h):
         for x in range(w):
-            if keys["input_format"] == "RGB888_U8":
+            form = keys["input_format"]
+            if form == "RGB888_U8":
                 pixels[y][x] = [data[(y * w + x) * 3 + c] for c in range(3)]
+            elif form in ("XRGB8888_U8", "ARGB8888_U8", "AYUV444_U8"):
+                p = [data[(y * w + x) * 4 + c] for c in range(4)]
+                pixels[y][x] = p[1:] + p[:1] if get("ax_swap_switch") == "true" else p
+            elif form == "YUYV_U8":
+                pair = y * w * 2 + x // 2 * 4
+                pixels[y][x] = [data[(y * w + x) * 2], data[pair + 1], data[pair + 3]]
+            elif form == "YUV422SP_U8":
+                uv = h * w + y * w + x // 2 * 2
+                pixels[y][x] = [data[y * w + x], data[uv], data[uv + 1]]
             else:
                 uv = h * w + (y // 2) * w + (x // 2) * 2
                 pixels[y][x] = [data[y * w + x], data[uv], data[uv + 1]]
@@ -366,7 +386,9 @@ def aipp_reference(keys, data, h, w):
         for p in row:
             p = list(p)
             if get("rbuv_swap_switch") == "true":
-                a, b = (0, 2) if keys["input_format"].startswith("RGB") else (1, 2)
+                a, b = (0, 2) if "RGB" in keys["input_format"] else (1, 2)
+                if len(p) == 4 and get("ax_swap_switch") != "true":
+                    a, b = a + 1, b + 1
                 p[a], p[b] = p[b], p[a]
             if get("csc_switch") == "true":
                 q = [p[j] - get("input_bias_%d" % j) for j in range(3)]
@@ -397,7 +419,8 @@ class Aipp(Case):
                                      [mm.value_info("x", mm.F32, [1, 3, result_h, result_w])],
                                      [mm.value_info("y", mm.F32, [1, 3, result_h, result_w])]))
         self.works("--insert_op_conf=" + self.config(keys), model=self.path("p.onnx", identity))
-        size = h * w * 3 if keys["input_format"] == "RGB888_U8" else h * w * 3 // 2
+        halves = {"RGB888_U8": 6, "YUV420SP_U8": 3, "YUYV_U8": 4, "YUV422SP_U8": 4}.get(keys["input_format"], 8)
+        size = h * w * halves // 2
         data = bytes((i * 73 + i * i * 31 + 5) % 256 for i in range(size))
         self.run_model(self.path("x.bin", data))
         with open(os.path.join(self.folder, "out", "y.npy"), "rb") as f:
@@ -410,6 +433,27 @@ class Aipp(Case):
 
     def test_yuv(self):
         self.check({**self.YUV, **self.NORM}, 6, 8, 6, 8)
+
+    def test_other_formats(self):
+        yuv = {k: v for k, v in self.YUV.items() if k != "input_format"}
+        for form in ("YUYV_U8", "YUV422SP_U8"):
+            self.check({"input_format": form, **yuv, **self.NORM}, 4, 6, 4, 6)
+            self.check({"input_format": form, "rbuv_swap_switch": "true"}, 4, 6, 4, 6)
+        for form in ("XRGB8888_U8", "ARGB8888_U8", "AYUV444_U8"):
+            for ax in ("true", "false"):
+                self.check({"input_format": form, "ax_swap_switch": ax, "rbuv_swap_switch": "true", **self.NORM}, 3, 5, 3, 5)
+        self.check({"input_format": "AYUV444_U8", "ax_swap_switch": "true", **yuv}, 3, 5, 3, 5)
+
+    def test_resize_of_a_flat_picture_and_by_two(self):
+        keys = {"input_format": "RGB888_U8", "src_image_size_w": 2, "src_image_size_h": 1, "resize": "true",
+                "resize_output_w": 4, "resize_output_h": 2}
+        model = self.path("p.onnx", picture_model([1, 3, 2, 4]))
+        self.works("--insert_op_conf=" + self.config(keys), model=model)
+        self.run_model(self.path("x.bin", bytes([0, 10, 8, 100, 10, 16])))
+        with open(os.path.join(self.folder, "out", "y.npy"), "rb") as f:
+            got = struct.unpack("<24f", f.read()[-96:])
+        rows = ([0, 25, 75, 100], [10] * 4, [8, 10, 14, 16])  # half-pixel centres: 0, 1/4, 3/4, 1
+        self.assertEqual(list(got), [v for row in rows for v in row * 2])
 
     def test_uv_swap_without_csc(self):
         self.check({"input_format": "YUV420SP_U8", "rbuv_swap_switch": "true"}, 4, 6, 4, 6)
