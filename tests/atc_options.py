@@ -303,7 +303,8 @@ class Works(Case):
         self.works("--external_weight=0")
         want, size = result(), os.path.getsize(self.out + ".om")
         for mode, names in (("1", "weight_[0-9a-f]{16}"), ("2", "m_weight_combined")):
-            self.works("--external_weight=" + mode)
+            shown = self.works("--external_weight=" + mode, "--display_model_info=1")
+            self.assertGreater(int(re.search(r"weight_size\[(\d+) B\]", shown).group(1)), 0)
             self.assertEqual(result(), want)
             self.assertLess(os.path.getsize(self.out + ".om"), size)
             files = os.listdir(self.path("weight"))

@@ -25,6 +25,14 @@ Fault CannotLoad(const std::string& path, const Status& status) {
           "compile it again"};
 }
 
+// In the file or outside.
+int64_t WeightBytes(const om::OmView& view) {
+  if (view.external.empty()) return static_cast<int64_t>(view.weights.size());
+  int64_t bytes = 0;
+  for (const om::ExternalWeight& w : view.external) bytes += w.bytes;
+  return bytes;
+}
+
 Json Description(const om::OmView& view) {
   Json json = Json::parse(view.description, nullptr, /*allow_exceptions=*/false);
   return json.is_object() ? json : Json::object();
@@ -60,7 +68,7 @@ Json OmJson(const om::OmView& view) {
           {"graph", Json::array({{{"op", tasks}}})},
           {"description", Description(view)},
           {"memory_size", view.plan.arena_bytes},
-          {"weight_size", view.weights.size()}};
+          {"weight_size", WeightBytes(view)}};
 }
 
 Json GraphJson(const Graph& g, bool shapes) {
@@ -173,8 +181,9 @@ Fault DisplayModel(const std::string& path) {
   std::printf("system   info: atc_version[%s], soc_version[%s], framework_type[%s]\n", "0.1.0",
               v.plan.chip.c_str(), text("model").ends_with(".onnx") ? "5" : "-");
   std::printf(
-      "resource info: memory_size[%lld B], weight_size[%zu B], stream_num[1], event_num[0]\n",
-      static_cast<long long>(std::max<int64_t>(0, v.plan.arena_bytes)), v.weights.size());
+      "resource info: memory_size[%lld B], weight_size[%lld B], stream_num[1], event_num[0]\n",
+      static_cast<long long>(std::max<int64_t>(0, v.plan.arena_bytes)),
+      static_cast<long long>(WeightBytes(v)));
   std::printf(
       "om       info: modeldef_size[%lld B], weight_data_size[%lld B], tbe_kernels_size[%lld B], "
       "cust_aicpu_kernel_store_size[0 B], task_info_size[%zu B], so_store_size[0 B]\n",
