@@ -170,12 +170,17 @@ def relative_rms(got, want):
     return e
 
 
+# Both sides' workers spin for a while after a run; without a pause the one would run beside the other's spinning.
+PAUSE = 0.02
+
+
 def interleave(a, b, seconds):
-    """Medians of both, alternating."""
+    """Medians of both, alternating, each after a pause."""
     ta, tb = [], []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(ta) < 5:
         for f, times in ((a, ta), (b, tb)):
+            time.sleep(PAUSE)
             t = time.perf_counter()
             f()
             times.append(time.perf_counter() - t)

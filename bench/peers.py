@@ -63,6 +63,7 @@ def times(sides, seconds):
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(next(iter(result.values()))) < 5:
         for name, run in sides.items():
+            time.sleep(models.PAUSE)
             t = time.perf_counter()
             run()
             result[name].append((time.perf_counter() - t) * 1e3)
