@@ -170,23 +170,29 @@ def relative_rms(got, want):
     return e
 
 
-# Both sides' workers spin for a while after a run; without a pause the one would run beside the other's spinning.
-PAUSE = 0.02
+# Both sides' workers spin for a while after a run, and the one would run beside the other's spinning: each turn begins
+# with a pause and an untimed run, then come a few timed ones.
+PAUSE, TURN = 0.05, 4
+
+
+def turn(run, times):
+    """One side's turn: appends its times in ms."""
+    time.sleep(PAUSE)
+    run()
+    for _ in range(TURN):
+        t = time.perf_counter()
+        run()
+        times.append((time.perf_counter() - t) * 1e3)
 
 
 def interleave(a, b, seconds):
-    """Medians of both, alternating, each after a pause."""
+    """Medians and minima of both, in turns."""
     ta, tb = [], []
     end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(ta) < 5:
-        for f, times in ((a, ta), (b, tb)):
-            time.sleep(PAUSE)
-            t = time.perf_counter()
-            f()
-            times.append(time.perf_counter() - t)
-        if len(ta) >= 200:
-            break
-    return np.median(ta) * 1e3, np.median(tb) * 1e3, min(ta) * 1e3, min(tb) * 1e3
+    while time.perf_counter() < end or len(ta) < 2 * TURN:
+        turn(a, ta)
+        turn(b, tb)
+    return np.median(ta), np.median(tb), min(ta), min(tb)
 
 
 def check_case(lib, build, work, case, path, feeds, args):

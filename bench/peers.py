@@ -61,14 +61,9 @@ def times(sides, seconds):
         run()
         run()
     end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(next(iter(result.values()))) < 5:
+    while time.perf_counter() < end or len(next(iter(result.values()))) < 2 * models.TURN:
         for name, run in sides.items():
-            time.sleep(models.PAUSE)
-            t = time.perf_counter()
-            run()
-            result[name].append((time.perf_counter() - t) * 1e3)
-        if len(next(iter(result.values()))) >= 300:
-            break
+            models.turn(run, result[name])
     return {name: sorted(t) for name, t in result.items()}
 
 
