@@ -546,7 +546,7 @@ TEST(Interpreter, IntegerPowers) {
   EXPECT_EQ(pow(DType::kI64, 7, 0), 1);
 }
 
-double Seconds(const std::function<void()>& f) {
+[[maybe_unused]] double Seconds(const std::function<void()>& f) {
   double best = 1e9;
   for (int i = 0; i < 3; ++i) {
     const auto t0 = std::chrono::steady_clock::now();
