@@ -21,6 +21,7 @@ using tile::Val;
 
 Index ConvShape::At(Expr image, Expr channel, Expr y, Expr x) const {
   if (rank == 3) return {image, channel, x};
+  if (turned) return {image, channel, x, y};
   return {image, channel, y, x};
 }
 
@@ -53,6 +54,13 @@ std::optional<ConvShape> ConvShapeOf(const Graph& g, const Node& node) {
     s.h = x.dims[2], s.oh = y.dims[2];
     s.kh = window->kernel[0].value(), s.sh = window->stride[0], s.dh = window->dilation[0];
     s.pad_top = window->pad_lo[0];
+  }
+  // Tiles are runs of pixels of a row, so a column is made one.
+  if (s.rank == 4 && s.w.IsConst(1) && s.ow.IsConst(1) && s.kw == 1 && s.pad_left.IsConst(0) &&
+      !s.h.IsConst(1)) {
+    s.turned = true;
+    std::swap(s.h, s.w), std::swap(s.oh, s.ow), std::swap(s.kh, s.kw), std::swap(s.sh, s.sw);
+    std::swap(s.dh, s.dw), std::swap(s.pad_top, s.pad_left);
   }
   if (!ProvablyLe(0, s.pad_top) || !ProvablyLe(0, s.pad_left)) return std::nullopt;
   for (Expr e : {s.n, s.oh, s.ow, s.c, s.o}) {

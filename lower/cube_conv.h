@@ -12,6 +12,7 @@ struct ConvShape {
   int64_t kh = 1, kw = 1, sh = 1, sw = 1, dh = 1, dw = 1, group = 1;
   Expr pad_top = 0, pad_left = 0;
   int rank = 4;
+  bool turned = false;  // h and w stand for each other: images one pixel wide are rows
   bool has_bias = false;
   ValueId x = kNone, weights = kNone, bias = kNone, y = kNone;
   DType type = DType::kF32;  // of the padded input: f32, or the bytes of a ConvInteger

@@ -44,16 +44,16 @@ std::optional<PaddedInput> InPlace(const CubeBuild& build, const ConvShape& s) {
   auto fits = [&](int d, Expr dim, Expr pad, Expr reached) {
     return ProvablyLe(pad, v.halo_lo[d]) && ProvablyLe(reached - pad - dim, v.halo_hi[d]);
   };
-  const int w = 1 + spatial;  // position of the last spatial dim
+  const int w = s.turned ? 2 : 1 + spatial, h = s.turned ? 3 : 2;  // positions of the dims
   if (!fits(w, s.w, s.pad_left, Reached(s.ow, s.sw, s.kw, s.dw))) return std::nullopt;
   in.sx = v.strides[w];
   in.width = v.extents[w];
   in.base = in.base + (v.halo_lo[w] - s.pad_left) * in.sx;
   if (spatial == 2) {
-    if (!fits(2, s.h, s.pad_top, Reached(s.oh, s.sh, s.kh, s.dh))) return std::nullopt;
-    in.sy = v.strides[2];
-    in.height = v.extents[2];
-    in.base = in.base + (v.halo_lo[2] - s.pad_top) * in.sy;
+    if (!fits(h, s.h, s.pad_top, Reached(s.oh, s.sh, s.kh, s.dh))) return std::nullopt;
+    in.sy = v.strides[h];
+    in.height = v.extents[h];
+    in.base = in.base + (v.halo_lo[h] - s.pad_top) * in.sy;
   } else {
     in.sy = in.width * in.sx;
     in.height = 1;

@@ -141,6 +141,12 @@ TEST(CubeBytes, ConvReadsBlockedInputWithItsZeroPointInTheHalo) {
       block);
 }
 
+TEST(CubeBytes, ColumnImages) {
+  ExpectSame(
+      "graph g(%x: u8[2,20,17,1], %w: i8[9,20,3,1]) -> (%y) { %z = const u8[] {200}"
+      " %y = ConvInteger(%x, %w, %z) {pads=[1,0,1,0]} }");
+}
+
 // A halo with another fill is no place to read pads from.
 TEST(CubeBytes, ConvCopiesAnInputWithAnotherFill) {
   ExpectSame(

@@ -204,6 +204,22 @@ TEST(CubeConv, OneSpatialAxis) {
       "strides=[2]} }");
 }
 
+// Images one pixel wide are turned: their columns are what tiles run along.
+TEST(CubeConv, ColumnImages) {
+  const std::string column =
+      "graph g(%x: f32[2,32,37,1], %w: f32[40,32,5,1], %r: f32[2,40,19,1]) -> (%z) {"
+      " %y = Conv(%x, %w) {pads=[2,0,2,0], strides=[2,1]} %z = Add(%y, %r) }";
+  ExpectSame(column);
+  ExpectSame(column, {}, Blocked(2, 1));
+  ExpectSame(
+      "graph g(%x: f32[1,3,n,1], %w: f32[20,3,3,1]) -> (%y) { %y = Conv(%x, %w) {pads=[1,0,1,0]} }",
+      {{"n", 23}});
+  ExpectSame(
+      "graph g(%x: f32[1,16,n,1], %w: f32[16,16,1,1]) -> (%y) { %y = Conv(%x, %w) {strides=[3,1]} "
+      "}",
+      {{"n", 23}}, Blocked(0, 0));
+}
+
 // Winograd against the direct form: whole and ragged tiles, residual, halos on both sides, several
 // images.
 void ExpectWinogradClose(int n, int c, int o, int h, int w, int halo_out) {
