@@ -178,30 +178,44 @@ const OpDef& kSplitToSequence = Register({.name = "SplitToSequence",
 const OpDef& kConcatFromSequence = Register(
     {.name = "ConcatFromSequence", .infer = InferConcatFromSequence, .host = "ConcatFromSequence"});
 
-// Optional(x): holds x; without an operand it is empty, of the tensor type that the attribute
-// gives.
+// Optional(x): holds x; without an operand it is empty, of the type that the attribute gives.
+//
+// An optional of a sequence is a sequence that may be absent: only OptionalHasElement and
+// OptionalGetElement tell an absent one from an empty one.
 Status InferOptional(InferContext& c) {
   if (c.Has(0)) {
-    if (c.InValue(0).kind != ValueKind::kTensor) return Unsupported("an optional of a sequence");
-    OutKind(c, 0, ValueKind::kOptional, c.In(0).dtype, c.In(0).dims);
+    const ValueKind kind = c.InValue(0).kind;
+    OutKind(c, 0, kind == ValueKind::kTensor ? ValueKind::kOptional : kind, c.In(0).dtype,
+            c.In(0).dims);
     return {};
   }
-  OutKind(c, 0, ValueKind::kOptional, static_cast<DType>(c.Int("dtype", 1)), {});
+  constexpr std::string_view kSequenceOf = "seq ";  // as the importer writes a type
+  const std::string text = c.Str("type", "");
+  if (text.empty()) return c.Fault("an Optional without an operand needs the attribute 'type'");
+  const bool sequence = text.starts_with(kSequenceOf);
+  const auto dtype = ParseDType(std::string_view(text).substr(sequence ? kSequenceOf.size() : 0));
+  if (!dtype)
+    return Unsupported(
+        fmt::format("an optional of '{}'; tensors and sequences of tensors are allowed", text));
+  OutKind(c, 0, sequence ? ValueKind::kSequence : ValueKind::kOptional, *dtype, {});
   return {};
 }
+
+// Whether value `v` may hold nothing.
+bool MayBeAbsent(const Value& v) { return v.kind != ValueKind::kTensor; }
 
 Status InferHasElement(InferContext& c) {
   c.Out(0, DType::kBool, {});
   if (!c.Has(0))
     c.OutElems(0, {Expr(0)});
-  else if (c.InValue(0).kind != ValueKind::kOptional)
+  else if (!MayBeAbsent(c.InValue(0)))
     c.OutElems(0, {Expr(1)});
   return {};
 }
 
 bool ExpandHasElement(Graph& g, NodeId n) {
   ExpandBuilder e(g, n);
-  if (e.Has(0) && g.value(e.In(0)).kind == ValueKind::kOptional) return false;
+  if (e.Has(0) && MayBeAbsent(g.value(e.In(0)))) return false;
   return e.Done({e.Scalar(DType::kBool, e.Has(0) ? 1 : 0)});
 }
 
@@ -216,7 +230,7 @@ Status InferGetElement(InferContext& c) {
 
 bool ExpandGetElement(Graph& g, NodeId n) {
   ExpandBuilder e(g, n);
-  if (g.value(e.In(0)).kind == ValueKind::kOptional) return false;
+  if (MayBeAbsent(g.value(e.In(0)))) return false;
   return e.Done({e.Op("Identity", {e.In(0)})});
 }
 

@@ -49,8 +49,9 @@ void PlanBuilder::ComputeLives() {
   }
 }
 
-// What is made before a loop and used in it lives to the loop's end; what is made in it and used
-// after it lives from its start. Loops nest: small ones first, then those around them.
+// What is made before a loop and used in it lives to the loop's end, as does what is made slice by
+// slice (no write of it is known to be the first); what is made in it and used after it lives from
+// its start. Loops nest: small ones first, then those around them.
 void PlanBuilder::ExtendOverLoops() {
   std::vector<Life> loops;
   for (size_t t = 0; t < plan_.tasks.size(); ++t) {
@@ -62,11 +63,16 @@ void PlanBuilder::ExtendOverLoops() {
   std::sort(loops.begin(), loops.end(),
             [](const Life& a, const Life& b) { return a.last - a.first < b.last - b.first; });
   if (loops.empty()) return;
-  for (Life& life : life_) {
+  std::vector<bool> sliced(life_.size(), false);
+  for (const om::Task& task : plan_.tasks)
+    for (const int32_t b : task.outs)
+      if (b >= 0 && (RootOf(b) != Find(b) || task.host == "ScanStore")) sliced[RootOf(b)] = true;
+  for (size_t b = 0; b < life_.size(); ++b) {
+    Life& life = life_[b];
     if (life.first < 0) continue;
     for (const Life& loop : loops) {
       if (life.last < loop.first || life.first > loop.last) continue;
-      if (life.first < loop.first) life.last = std::max(life.last, loop.last);
+      if (life.first < loop.first || sliced[b]) life.last = std::max(life.last, loop.last);
       if (life.last > loop.last) life.first = std::min(life.first, loop.first);
     }
   }

@@ -338,6 +338,27 @@ TEST(Planner, ScanForwardsAndBackwards) {
   EXPECT_THAT(Result(out[1]), ElementsAre(5, 6, 8, 10, 9, 12));
 }
 
+// What the inner loop fills slice by slice is alive in all of the outer one.
+TEST(Planner, ScansNest) {
+  auto m = Plan(R"(graph "g" (%x: f32[2,3,1]) -> (%last, %all) {
+    %zero = const f32[1] {0}
+    %last, %all = Scan(%zero, %x) {num_scan_inputs=1}
+      graph "rows" (%acc: f32[1], %row: f32[3,1]) -> (%sum, %sums) {
+        %sum, %sums = Scan(%acc, %row) {num_scan_inputs=1}
+          graph "row" (%a: f32[1], %b: f32[1]) -> (%next, %next) {
+            %next: f32[1] = Add(%a, %b)
+          }
+      }
+  })");
+  ASSERT_TRUE(m);
+  auto run = Load(*m);
+  Floats x = {1, 2, 3, 4, 5, 6};
+  rt::Tensor in[] = {On(x, DType::kF32, {2, 3, 1})}, out[] = {rt::Tensor(), rt::Tensor()};
+  ASSERT_EQ(run->Execute(in, out).message(), "");
+  EXPECT_THAT(Result(out[0]), ElementsAre(21));
+  EXPECT_THAT(Result(out[1]), ElementsAre(1, 3, 6, 10, 15, 21));
+}
+
 TEST(Planner, UnusedNodesAreNotRun) {
   auto m = Plan(R"(graph "g" (%x: f32[4]) -> (%y) {
     %a: f32[4] = Neg(%x)

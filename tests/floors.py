@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-FLOOR = {"base": 0, "abi": 0, "expr": 1, "type": 2, "om": 2, "tile": 3, "rt": 3, "ir": 4, "ops": 5, "soc": 5,
+FLOOR = {"base": 0, "abi": 0, "pictures": 1, "expr": 1, "type": 2, "om": 2, "tile": 3, "rt": 3, "ir": 4, "ops": 5, "soc": 5,
          "opt": 6, "lower": 6, "emit": 6, "plan": 6, "import": 6, "fuse": 7, "driver": 8, "api": 9, "tools": 9}
 RUNTIME = {"base", "abi", "om", "rt"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')

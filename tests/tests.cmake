@@ -3,6 +3,7 @@ foreach(program conformance fuzz)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${program}/*.cc)
   add_executable(${program} ${sources} $<TARGET_OBJECTS:ge_tools> ${GE_ALL_OBJECTS})
   target_link_libraries(${program} PRIVATE fmt::fmt Threads::Threads)
+  add_dependencies(${program} ge_pictures)
 endforeach()
 
 add_test(NAME floors COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/floors.py)

@@ -11,6 +11,7 @@ foreach(tool atc ge)
   add_executable(${tool} tools/${tool}.cc $<TARGET_OBJECTS:ge_tools> ${GE_ALL_OBJECTS})
   target_link_libraries(${tool} PRIVATE fmt::fmt Threads::Threads)
   set_target_properties(${tool} PROPERTIES ENABLE_EXPORTS OFF)
+  add_dependencies(${tool} ge_pictures)  # loaded, not linked
 endforeach()
 # The shared library exports only its C face; a C++ program links the runtime statically.
 add_executable(ocr examples/ocr.cc tools/picture.cc ${GE_RUNTIME_OBJECTS})

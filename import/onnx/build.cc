@@ -207,7 +207,8 @@ Result<std::vector<ValueId>> GraphBuilder::Build(const NodeProto& node, Scope& s
   if (domain.empty()) {
     if (draft.op == "If") return IfNode(std::move(draft), attrs, scope, frame);
     if (draft.op == "Scan" && version < 9)
-      return Unsupported("Scan of opset 8 (with a batch axis) is not supported");
+      return BatchedScan(std::move(draft), attrs, scope, frame);
+    if (draft.op == kScanOfOne) draft.op = "Scan";
     if (draft.op == "Loop" || draft.op == "Scan")
       return LoopNode(std::move(draft), attrs, scope, frame);
     if (draft.op == "SequenceMap") return SequenceMap(std::move(draft), node, attrs, scope, frame);

@@ -35,6 +35,10 @@ struct Scope {
   std::vector<std::pair<ValueId, ValueId>> captures;
 };
 
+// Today's Scan in a body whose opset had another one. Only BatchedScan makes such nodes: the survey
+// refuses a model's own.
+inline constexpr std::string_view kScanOfOne = "ge.Scan";
+
 class GraphBuilder {
  public:
   GraphBuilder(const Functions& functions, TensorSource& tensors)
@@ -72,6 +76,8 @@ class GraphBuilder {
   Result<std::vector<ValueId>> SequenceMap(NodeDraft draft, const NodeProto& node,
                                            const std::vector<Attribute>& attrs, Scope& scope,
                                            const Frame& frame);
+  Result<std::vector<ValueId>> BatchedScan(NodeDraft draft, const std::vector<Attribute>& attrs,
+                                           Scope& scope, const Frame& frame);
   Result<std::unique_ptr<Graph>> Subgraph(const GraphProto& proto,
                                           const std::vector<Value>& formals, Scope& inner,
                                           Scope& scope, const Frame& frame, Expr guard);

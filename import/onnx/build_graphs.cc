@@ -2,6 +2,7 @@
 // where they are called.
 //   FlexAttention (ai.onnx.preview)  prob_mod(softmax(score_mod(scale * Q K^T))) V
 //   SequenceMap                      a Loop over the sequences' elements with the body inside
+//   Scan of opset 8                  a Scan over the batch whose body is today's Scan
 #include <fmt/format.h>
 
 #include <cmath>
@@ -20,6 +21,21 @@ const AttrProto* GraphAttr(const auto& attrs, std::string_view name) {
   for (const auto& a : attrs)
     if (a.name == name && a.proto->graph) return a.proto;
   return nullptr;
+}
+
+AttrProto Reference(std::string_view name, std::string_view to) {
+  AttrProto a;
+  a.name = name;
+  a.ref = to;
+  return a;
+}
+
+AttrProto GraphAttribute(std::string_view name, GraphProto graph) {
+  AttrProto a;
+  a.name = name;
+  a.kind = AttrKind::kGraph;
+  a.graph = std::make_unique<GraphProto>(std::move(graph));
+  return a;
 }
 
 template <class T>
@@ -186,10 +202,7 @@ Result<std::vector<ValueId>> GraphBuilder::SequenceMap(NodeDraft draft, const No
     inserts.push_back(
         make("SequenceInsert", {loop.inputs.back().name, call.outputs.back()}, {name("next", k)}));
   }
-  AttrProto reference;
-  reference.name = kBody;
-  reference.ref = "#map";
-  call.attrs.push_back(std::move(reference));
+  call.attrs.push_back(Reference(kBody, "#map"));
   loop.nodes.push_back(std::move(call));
   loop.nodes.push_back(make("Identity", {"#condition"}, {"#goes_on"}));
   add_output("#goes_on");
@@ -211,13 +224,53 @@ Result<std::vector<ValueId>> GraphBuilder::SequenceMap(NodeDraft draft, const No
     GE_ASSIGN(const ValueId empty, e.One(draft.name, "SequenceEmpty", {}, {{"dtype", dtype}}));
     d.inputs.push_back(empty);
   }
-  AttrProto loop_body;
-  loop_body.name = kBody;
-  loop_body.kind = AttrKind::kGraph;
-  loop_body.graph = std::make_unique<GraphProto>(std::move(loop));
+  const AttrProto loop_body = GraphAttribute(kBody, std::move(loop));
   Frame inner = frame;
   inner.attrs["#map"] = body;
   return LoopNode(std::move(d), {{&loop_body, kBody}}, scope, inner);
+}
+
+// Before opset 9 all states and scanned values had a batch axis in front, and Scan a first input
+// with the lengths of the sequences.
+Result<std::vector<ValueId>> GraphBuilder::BatchedScan(NodeDraft draft,
+                                                       const std::vector<Attribute>& attrs,
+                                                       Scope& scope, const Frame& frame) {
+  const AttrProto* body = GraphAttr(attrs, kBody);
+  if (!body) return Invalid("a loop needs a body");
+  if (draft.inputs.size() < 2) return Invalid("Scan of opset 8 needs sequence_lens and a sequence");
+  if (draft.inputs[0] != kNone)
+    return Unsupported("input 0 of Scan of opset 8, sequence_lens, is given; it must be absent");
+  std::deque<std::string> text;  // what the views below show
+  auto name = [&](const char* what, size_t i) -> std::string_view {
+    return text.emplace_back(fmt::format("#{}{}", what, i));
+  };
+  GraphProto batch;
+  batch.name = body->graph->name;
+  NodeProto step;
+  step.name = draft.name;
+  step.op_type = kScanOfOne;
+  draft.inputs.erase(draft.inputs.begin());
+  for (size_t i = 0; i < draft.inputs.size(); ++i) {
+    step.inputs.push_back(name("in", i));
+    batch.inputs.emplace_back().name = step.inputs.back();
+  }
+  for (size_t o = 0; o < body->graph->outputs.size(); ++o) {
+    step.outputs.push_back(name("out", o));
+    batch.outputs.emplace_back().name = step.outputs.back();
+  }
+  step.attrs.push_back(Reference(kBody, "#scan"));
+  Frame inner = frame;
+  inner.attrs["#scan"] = body;
+  for (const Attribute& a : attrs) {
+    if (a.name != "num_scan_inputs" && a.name != "directions") continue;
+    const bool count = a.name == "num_scan_inputs";
+    step.attrs.push_back(Reference(count ? a.name : "scan_input_directions", a.name));
+    inner.attrs[a.name] = a.proto;
+  }
+  batch.nodes.push_back(std::move(step));
+  const AttrProto whole = GraphAttribute(kBody, std::move(batch));
+  draft.attrs = {{"num_scan_inputs", static_cast<int64_t>(draft.inputs.size())}};
+  return LoopNode(std::move(draft), {{&whole, kBody}}, scope, inner);
 }
 
 }  // namespace ge::onnx

@@ -164,8 +164,12 @@ class Importer {
     Value value;
     const TypeProto* type = &v.type;
     using Kind = TypeProto::Kind;
-    if (type->kind == Kind::kSequence || type->kind == Kind::kOptional) {
-      value.kind = type->kind == Kind::kSequence ? ValueKind::kSequence : ValueKind::kOptional;
+    if (type->kind == Kind::kOptional) {
+      value.kind = ValueKind::kOptional;
+      type = type->element.get();
+    }
+    if (type != nullptr && type->kind == Kind::kSequence) {  // one that may be absent is the same
+      value.kind = ValueKind::kSequence;
       type = type->element.get();
     }
     if (type == nullptr || type->kind != Kind::kTensor)

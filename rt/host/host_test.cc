@@ -22,6 +22,8 @@ template <>
 constexpr DType kType<int64_t> = DType::kI64;
 template <>
 constexpr DType kType<bool> = DType::kBool;
+template <>
+constexpr DType kType<uint8_t> = DType::kU8;
 
 // One call: operands and outputs in the order they are added.
 class Call {
@@ -224,6 +226,29 @@ TEST(Host, StringsSplitAtWhiteSpaceOrDelimiter) {
   EXPECT_THAT(c.Got(0).strings, ElementsAre("a", "b c", "", "", "d", ""));
 }
 
+TEST(Host, PicturesAreDecodedByAnObjectOfTheirOwn) {
+  const std::string pixels = "P6 2 1 255 \x01\x02\x03\xff\x80\x10";
+  const auto decode = [](const std::string& file, const std::string& format) {
+    Call c("ImageDecoder", "pixel_format=s:" + format + "\n");
+    c.In<uint8_t>({static_cast<int64_t>(file.size())}, {file.begin(), file.end()}).Out(DType::kU8);
+    const std::string why = c.Run();
+    return std::make_tuple(why, c.sizes, why.empty() ? c.Get<uint8_t>(0) : std::vector<uint8_t>());
+  };
+  using testing::FieldsAre;
+  const std::string rgb = "524742", bgr = "424752", grey = "477261797363616c65";  // in hex
+  EXPECT_THAT(decode(pixels, rgb),
+              FieldsAre("", ElementsAre(1, 2), ElementsAre(1, 2, 3, 255, 128, 16)));
+  EXPECT_THAT(decode(pixels, bgr),
+              FieldsAre("", ElementsAre(1, 2), ElementsAre(3, 2, 1, 16, 128, 255)));
+  EXPECT_THAT(decode(pixels, grey), FieldsAre("", ElementsAre(1, 2), ElementsAre(2, 153)));
+  EXPECT_THAT(std::get<0>(decode("GIF89a", rgb)), HasSubstr("unknown format; BMP, JPEG"));
+  EXPECT_THAT(std::get<0>(decode("P6 70000 70000 255 ", rgb)), HasSubstr("70000 x 70000 pixels"));
+  // Cut short, every format says so and none crashes.
+  for (const std::string_view head : {"\xff\xd8\xff\xe0", "\xff\x4f\xff\x51", "II*", "BM",
+                                      "\x89PNG", "P5 3 3 255", "RIFF....WEBP"})
+    EXPECT_NE(std::get<0>(decode(std::string(head) + std::string(3, '\0'), rgb)), "") << head;
+}
+
 TEST(Host, DamagedCallsAreRefused) {
   for (const char* name : {"TopK",
                            "NonZero",
@@ -245,6 +270,7 @@ TEST(Host, DamagedCallsAreRefused) {
                            "TfIdfVectorizer",
                            "LabelEncoder",
                            "MaxUnpool",
+                           "ImageDecoder",
                            "TreeEnsemble"}) {
     ASSERT_NE(FindHost(name), nullptr) << name;
     EXPECT_NE(Call(name).Run(), "") << name << " without operands";
