@@ -47,9 +47,7 @@ Result<std::shared_ptr<const Model>> Build(std::unique_ptr<Model::State> m,
                                            const LoadOptions& options) {
   GE_ASSIGN(m->file, om::ReadOm(bytes, VerifyWeights(options)));
   if (!m->file.external.empty()) {
-    if (options.weight_dir.empty())
-      return Invalid("the weights lie in files: a model in memory needs their folder");
-    GE_TRY(m->external.Map(m->file.external, options.weight_dir, VerifyWeights(options)));
+    GE_TRY(m->external.Map(m->file.external, options, VerifyWeights(options)));
     m->file.weights = m->external.bytes();
   }
   GE_TRY(LoadKernels(m.get(), options));

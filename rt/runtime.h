@@ -21,8 +21,14 @@ namespace ge::rt {
 struct LoadOptions {
   int threads = 0;              // workers, the caller included; 0 = CPUs of the cpuset and quota
   bool verify_weights = false;  // check the weights' checksum too (also $GE_VERIFY=weights)
-  // Folder that external weights are looked up from; "" = that of the .om file.
+  // Folder that external weights are looked up from, or that holds them; "" = that of the .om file.
   std::string weight_dir;
+  // External weights that the caller holds, by the name of their file; copied. Others: from files.
+  struct GivenWeights {
+    std::string file;
+    std::span<const std::byte> bytes;
+  };
+  std::vector<GivenWeights> given_weights;
   // For kernels that are TileIR text (compiled without a C compiler): gives code and its `self`.
   // Null: such a file is refused.
   struct TextKernel {

@@ -62,7 +62,7 @@ class ExternalRange {
   ~ExternalRange();
   ExternalRange(const ExternalRange&) = delete;
   ExternalRange& operator=(const ExternalRange&) = delete;
-  Status Map(const std::vector<om::ExternalWeight>& weights, const std::string& folder,
+  Status Map(const std::vector<om::ExternalWeight>& weights, const LoadOptions& options,
              bool verify);
   std::span<const std::byte> bytes() const { return {base_, size_}; }
 

@@ -14,7 +14,7 @@ struct Config {
   static constexpr int kHandleKind = 9;
   std::map<int, uint64_t> values;  // numbers and addresses
   std::string path, weight_path;
-  std::map<std::string, std::pair<void*, size_t>> external_weights;
+  std::map<std::string, std::pair<void*, size_t>> external_weights;  // by the file's name
 };
 
 struct ExecConfig {
@@ -132,6 +132,16 @@ GE_ACL aclError aclmdlLoadWithConfig(const aclmdlConfigHandle* handle, uint32_t*
     from.work_bytes = value(ACL_MDL_WORKSPACE_SIZET);
     from.weights = address(ACL_MDL_WEIGHT_ADDR_PTR);
     from.weight_bytes = value(ACL_MDL_WEIGHT_SIZET);
+  }
+  from.weight_dir = config.weight_path;
+  std::vector<std::shared_ptr<MemoryBlock>> pins;  // until the weights are copied
+  for (const auto& [name, memory] : config.external_weights) {
+    pins.push_back(PinBlock(memory.first, memory.second));
+    if (!pins.back())
+      ACL_FAIL(ACL_ERROR_GE_EXEC_MODEL_ADDR_INVALID,
+               "the weights of " + name + " are not in live device memory");
+    from.given_weights.push_back(
+        {name, {static_cast<const std::byte*>(memory.first), memory.second}});
   }
   return LoadModel(from, modelId, __func__);
 }

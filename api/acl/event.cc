@@ -4,6 +4,10 @@
 // stream has come to it. A wait waits for the last record that was submitted before it; if there is
 // none, a plain event waits for the next record, an event of aclrtCreateEventExWithFlag does not
 // wait. A notify is one bit: a wait takes it back.
+//
+// While a stream is recorded (recording.h), recording an event and waiting for it only say which
+// streams belong together: the order of the recording keeps the rest. Flag EXTERNAL makes tasks of
+// them, for whoever waits outside.
 #include <unistd.h>
 
 #include <atomic>
@@ -14,6 +18,7 @@
 
 #include "api/acl/error.h"
 #include "api/acl/memory.h"
+#include "api/acl/recording.h"
 #include "api/acl/stream.h"
 
 namespace ge::acl {
@@ -32,6 +37,7 @@ struct Event {
   uint64_t requested = 0, completed = 0, reset = 0;  // numbers of records
   int64_t waits = 0;                                 // submitted and not over
   int64_t time_ns = 0;                               // of the last completed record
+  std::weak_ptr<Recording> recording;                // in which it was recorded last
 };
 
 struct Notify {
@@ -71,19 +77,51 @@ aclError MakeEvent(aclrtEvent* event, uint32_t flag, bool extended, const char* 
   return ACL_SUCCESS;
 }
 
-aclError WaitEvent(aclrtStream stream, aclrtEvent handle, int64_t timeout_ms,
+// The record that a wait which is submitted now waits for; 0: none. Under the Signal's lock.
+uint64_t Target(const Event& event) {
+  if (event.requested > event.reset) return event.requested;
+  return event.extended ? 0 : event.requested + 1;
+}
+
+aclError WaitUntil(const Event& event, uint64_t target, int64_t timeout_ms, const Stream& self,
+                   std::unique_lock<std::mutex>& lock) {
+  const bool done = WaitSignal(lock, &self, timeout_ms,
+                               [&] { return event.completed >= target || event.destroyed; });
+  return done || self.cut_off() ? ACL_SUCCESS : ACL_ERROR_RT_WAIT_TIMEOUT;
+}
+
+// A wait of a recorded stream, or one that makes the stream recorded. False: an ordinary wait.
+bool WaitRecorded(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Event>& event) {
+  std::shared_ptr<Recording> origin;
+  {
+    std::lock_guard lock(TheSignal().mutex);
+    origin = event->recording.lock();
+  }
+  if (!origin || !origin->open()) return false;
+  if (stream->recording() == origin) return true;
+  if (!stream->Record(origin)) return false;
+  origin->Join(stream);
+  return true;
+}
+
+aclError WaitEvent(aclrtStream stream, aclrtEvent handle, int64_t timeout_ms, bool external,
                    const char* function) {
   if (handle == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, function, "event is null");
   const auto event = Live<Event>().Get(handle);
   if (!event) return Fail(ACL_ERROR_RT_INVALID_HANDLE, function, "not a live event");
+  int code = 0;
+  if (const auto found = StreamOf(stream, &code)) {
+    if (!external && WaitRecorded(found, event)) return ACL_SUCCESS;
+    if (found->recording())
+      return SubmitTo(stream, function, [event, timeout_ms](const Stream& self) -> aclError {
+        std::unique_lock lock(TheSignal().mutex);
+        return WaitUntil(*event, Target(*event), timeout_ms, self, lock);
+      });
+  }
   uint64_t target = 0;
   {
     std::lock_guard lock(TheSignal().mutex);
-    if (event->requested > event->reset) {
-      target = event->requested;
-    } else if (!event->extended) {
-      target = event->requested + 1;
-    }
+    target = Target(*event);
     ++event->waits;
   }
   // Counts down even if the task is dropped.
@@ -92,11 +130,56 @@ aclError WaitEvent(aclrtStream stream, aclrtEvent handle, int64_t timeout_ms,
       stream, function,
       [event, target, timeout_ms, counted = std::move(counted)](const Stream& self) -> aclError {
         std::unique_lock lock(TheSignal().mutex);
-        const bool done = WaitSignal(lock, &self, timeout_ms, [&] {
-          return event->completed >= target || event->destroyed;
-        });
-        return done || self.cut_off() ? ACL_SUCCESS : ACL_ERROR_RT_WAIT_TIMEOUT;
+        return WaitUntil(*event, target, timeout_ms, self, lock);
       });
+}
+
+// A record of a stream that is being recorded.
+aclError RecordRecorded(const std::shared_ptr<Event>& event, aclrtStream handle,
+                        const std::shared_ptr<Recording>& recording, bool external,
+                        const char* function) {
+  if (!external) {
+    std::lock_guard lock(TheSignal().mutex);
+    event->recording = recording;
+    return ACL_SUCCESS;
+  }
+  return SubmitTo(handle, function, [event](const Stream&) -> aclError {
+    Raise([&] {
+      event->completed = ++event->requested;
+      event->time_ns = NowNs();
+    });
+    return ACL_SUCCESS;
+  });
+}
+
+aclError RecordEvent(aclrtEvent handle, aclrtStream stream, bool external, const char* function) {
+  if (handle == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, function, "event is null");
+  const auto event = Live<Event>().Get(handle);
+  if (!event) return Fail(ACL_ERROR_RT_INVALID_HANDLE, function, "not a live event");
+  int code = 0;
+  const auto found = StreamOf(stream, &code);
+  if (!found) return Fail(code, function, "not a live stream, or no context");
+  if (const auto recording = found->recording())
+    return RecordRecorded(event, stream, recording, external, function);
+  uint64_t number = 0;
+  {
+    std::lock_guard lock(TheSignal().mutex);
+    number = ++event->requested;
+    event->recording.reset();
+  }
+  // A record that is dropped with its stream counts as done: nobody must wait for it for ever.
+  std::shared_ptr<void> record(nullptr, [event, number](void*) {
+    Raise([&] {
+      if (event->completed >= number) return;
+      event->completed = number;
+      event->time_ns = NowNs();
+    });
+  });
+  return SubmitTo(stream, function,
+                  [record = std::move(record)](const Stream&) mutable -> aclError {
+                    record.reset();
+                    return ACL_SUCCESS;
+                  });
 }
 
 bool Recorded(const Event& e) { return e.requested > e.reset && e.completed >= e.requested; }
@@ -133,31 +216,11 @@ GE_ACL aclError aclrtDestroyEvent(aclrtEvent event) {
 }
 
 GE_ACL aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
-  ACL_EVENT(found, event);
-  int code = 0;
-  if (!StreamOf(stream, &code)) ACL_FAIL(code, "not a live stream, or no context");
-  uint64_t number = 0;
-  {
-    std::lock_guard lock(TheSignal().mutex);
-    number = ++found->requested;
-  }
-  // A record that is dropped with its stream counts as done: nobody must wait for it for ever.
-  std::shared_ptr<void> record(nullptr, [found, number](void*) {
-    Raise([&] {
-      if (found->completed >= number) return;
-      found->completed = number;
-      found->time_ns = NowNs();
-    });
-  });
-  return SubmitTo(stream, __func__,
-                  [record = std::move(record)](const Stream&) mutable -> aclError {
-                    record.reset();
-                    return ACL_SUCCESS;
-                  });
+  return RecordEvent(event, stream, false, __func__);
 }
 GE_ACL aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
   ACL_NEEDS(flag <= ACL_EVENT_RECORD_EXTERNAL, "unknown flag");
-  return aclrtRecordEvent(event, stream);
+  return RecordEvent(event, stream, flag == ACL_EVENT_RECORD_EXTERNAL, __func__);
 }
 
 GE_ACL aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
@@ -244,16 +307,16 @@ GE_ACL aclError aclrtGetEventAvailNum(uint32_t* eventCount) {
 }
 
 GE_ACL aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
-  return WaitEvent(stream, event, -1, __func__);
+  return WaitEvent(stream, event, -1, false, __func__);
 }
 GE_ACL aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event,
                                                 int32_t timeout) {
   ACL_NEEDS(timeout >= -1, "timeout is below -1");
-  return WaitEvent(stream, event, timeout <= 0 ? -1 : int64_t{timeout} * 1000, __func__);
+  return WaitEvent(stream, event, timeout <= 0 ? -1 : int64_t{timeout} * 1000, false, __func__);
 }
 GE_ACL aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t flag) {
   ACL_NEEDS(flag <= ACL_EVENT_WAIT_EXTERNAL, "unknown flag");
-  return WaitEvent(stream, event, -1, __func__);
+  return WaitEvent(stream, event, -1, flag == ACL_EVENT_WAIT_EXTERNAL, __func__);
 }
 
 GE_ACL aclError aclrtCreateNotify(aclrtNotify* notify, uint64_t flag) {

@@ -9,6 +9,7 @@
 #include "api/acl/context.h"
 #include "api/acl/error.h"
 #include "api/acl/model.h"
+#include "api/acl/profile.h"
 #include "api/acl/stream.h"
 #include "api/acl/tensors.h"
 
@@ -234,7 +235,9 @@ aclError RunCall(Call* call, const char* function) {
     owned.push_back(t.data == nullptr);
     any_owned = any_owned || owned.back();
   }
+  const int64_t begin = profiling.load(std::memory_order_relaxed) ? ProfileNowNs() : 0;
   const Status status = (*run)->Execute(call->inputs, call->outputs);
+  if (begin != 0) KeepSpan(call->model->info->name, "model", begin);
   aclError code = ACL_SUCCESS;
   if (!status.ok()) {
     code = status.code() == Code::kInvalidArgument
@@ -245,6 +248,11 @@ aclError RunCall(Call* call, const char* function) {
     code = GiveMemory(call, owned, names);
   }
   call->model->Return(std::move(run).value());
+  // What was the run's own is not kept: a recorded call runs again.
+  for (size_t i = 0; any_owned && i < call->outputs.size(); ++i) {
+    if (owned[i]) call->outputs[i].data = nullptr;
+    if (owned[i]) call->outputs[i].bytes = 0;
+  }
   if (code == ACL_SUCCESS && call->describe) WriteShapes(*call);
   return code;
 }

@@ -12,6 +12,7 @@
 
 #include "api/acl/context.h"
 #include "api/acl/error.h"
+#include "api/acl/include/acl/acl_dump.h"
 #include "api/acl/json.h"
 #include "base/file_map.h"
 
@@ -21,7 +22,7 @@ namespace {
 struct Global {
   std::mutex mutex;
   bool initialized = false, was_initialized = false, dumping = false;
-  std::string config;
+  std::string config, dump_path;
   std::vector<std::pair<aclInitCallbackFunc, void*>> init_callbacks;
   std::vector<std::pair<aclFinalizeCallbackFunc, void*>> finalize_callbacks;
 };
@@ -59,6 +60,11 @@ aclError CheckDump(const Json& json, aclError code, const char* function) {
   const std::string& mode = dump["dump_mode"].string;
   if (!mode.empty() && mode != "input" && mode != "output" && mode != "all")
     return Fail(code, function, "dump_mode must be input, output or all");
+  if (const std::string& path = dump["dump_path"].string; !path.empty()) {
+    Global& global = The();
+    std::lock_guard lock(global.mutex);
+    global.dump_path = path;
+  }
   return ACL_SUCCESS;
 }
 
@@ -260,5 +266,18 @@ GE_ACL aclError aclmdlFinalizeDump() {
   if (!global.initialized) ACL_FAIL(ACL_ERROR_UNINITIALIZE, "aclInit was not called");
   if (!global.dumping) ACL_FAIL(ACL_ERROR_DUMP_NOT_RUN, "aclmdlInitDump was not called");
   global.dumping = false;
+  global.dump_path.clear();
   return ACL_SUCCESS;
+}
+GE_ACL const char* acldumpGetPath(acldumpType dumpType) {
+  if (dumpType < AIC_ERR_BRIEF_DUMP || dumpType > OVERFLOW_DUMP) {
+    Fail(ACL_ERROR_INVALID_PARAM, __func__, "unknown type");
+    return nullptr;
+  }
+  // The caller's for as long as its thread asks for no other.
+  thread_local std::string path;
+  Global& global = The();
+  std::lock_guard lock(global.mutex);
+  path = global.dump_path;
+  return path.empty() ? nullptr : path.c_str();
 }

@@ -45,6 +45,8 @@ aclError CodeOf(const Status& status) {
 Result<std::shared_ptr<const rt::Model>> Open(const LoadArguments& from) {
   rt::LoadOptions options;
   options.threads = DeviceThreads();
+  options.weight_dir = from.weight_dir;
+  options.given_weights = from.given_weights;
   if (from.path != nullptr) return rt::Model::Load(from.path, options);
   return rt::Model::LoadFromMemory(from.data, static_cast<int64_t>(from.bytes), options);
 }
@@ -188,14 +190,23 @@ GE_ACL aclError aclmdlLoadFromMem(const void* model, size_t modelSize, uint32_t*
 }
 GE_ACL aclError aclmdlLoadFromFileWithMem(const char* modelPath, uint32_t* modelId, void* workPtr,
                                           size_t workSize, void* weightPtr, size_t weightSize) {
-  return LoadModel({modelPath, nullptr, 0, workPtr, workSize, weightPtr, weightSize}, modelId,
-                   __func__);
+  return LoadModel({.path = modelPath,
+                    .work = workPtr,
+                    .work_bytes = workSize,
+                    .weights = weightPtr,
+                    .weight_bytes = weightSize},
+                   modelId, __func__);
 }
 GE_ACL aclError aclmdlLoadFromMemWithMem(const void* model, size_t modelSize, uint32_t* modelId,
                                          void* workPtr, size_t workSize, void* weightPtr,
                                          size_t weightSize) {
-  return LoadModel({nullptr, model, modelSize, workPtr, workSize, weightPtr, weightSize}, modelId,
-                   __func__);
+  return LoadModel({.data = model,
+                    .bytes = modelSize,
+                    .work = workPtr,
+                    .work_bytes = workSize,
+                    .weights = weightPtr,
+                    .weight_bytes = weightSize},
+                   modelId, __func__);
 }
 GE_ACL aclError aclmdlLoadFromFileWithQ(const char*, uint32_t*, const uint32_t*, size_t,
                                         const uint32_t*, size_t) {

@@ -89,6 +89,8 @@ struct LoadArguments {
   size_t work_bytes = 0;
   void* weights = nullptr;
   size_t weight_bytes = 0;
+  std::string weight_dir;  // of external weights; "" = the model's
+  std::vector<rt::LoadOptions::GivenWeights> given_weights;
 };
 aclError LoadModel(const LoadArguments& from, uint32_t* id, const char* function);
 aclError UnloadModel(uint32_t id, const char* function);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "api/acl/error.h"
+#include "api/acl/recording.h"
 
 namespace ge::acl {
 namespace {
@@ -56,10 +57,26 @@ std::shared_ptr<Stream> Stream::Make(const std::shared_ptr<Context>& context, ui
   return stream;
 }
 
-aclError Stream::Submit(Task task) {
+bool Stream::Record(std::shared_ptr<Recording> recording) {
+  std::lock_guard lock(mutex_);
+  if (recording && (recording_ || closing_)) return false;
+  recording_.swap(recording);
+  return true;
+}
+
+std::shared_ptr<Recording> Stream::recording() const {
+  std::lock_guard lock(mutex_);
+  return recording_;
+}
+
+aclError Stream::Submit(Task task, const char* kind) {
   {
     std::lock_guard lock(mutex_);
     if (closing_) return ACL_ERROR_RT_INVALID_HANDLE;
+    if (recording_) {
+      recording_->Add({kind, handle_, std::move(task)});
+      return ACL_SUCCESS;
+    }
     if (error_ != ACL_SUCCESS && failure_mode == ACL_STOP_ON_FAILURE) return error_;
     queue_.push_back(std::move(task));
     ++submitted_;
@@ -100,6 +117,7 @@ aclError Stream::Synchronize(int64_t timeout_ms) {
   std::unique_lock lock(mutex_);
   if (started_ && thread_.get_id() == std::this_thread::get_id())
     return ACL_ERROR_RT_STREAM_CONTEXT;  // a task that waits for itself
+  if (recording_) return ACL_ERROR_RT_STREAM_CAPTURED;
   const uint64_t target = submitted_;
   const auto over = [&] { return finished_ >= target; };
   if (timeout_ms < 0) {
@@ -136,6 +154,10 @@ void Stream::Close(bool drain) {
     std::lock_guard lock(mutex_);
     closing_ = true;  // nothing is submitted any more
   }
+  if (const auto recording = this->recording()) {
+    Record(nullptr);
+    recording->StreamGone(*this);
+  }
   if (!drain) Abort();
   work_.notify_one();
   Join();
@@ -162,7 +184,7 @@ aclError SubmitTo(aclrtStream handle, const char* function, Stream::Task task) {
     return Fail(code, function,
                 code == ACL_ERROR_RT_CONTEXT_NULL ? kNoContext : "not a live stream");
   }
-  code = stream->Submit(std::move(task));
+  code = stream->Submit(std::move(task), function);
   return code == ACL_SUCCESS ? code : Fail(code, function, "the stream takes no tasks");
 }
 
@@ -260,6 +282,7 @@ GE_ACL aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t ti
   const aclError code = found->Synchronize(timeout);
   if (code == ACL_ERROR_RT_STREAM_SYNC_TIMEOUT) ACL_FAIL(code, "the tasks were not done in time");
   if (code == ACL_ERROR_RT_STREAM_CONTEXT) ACL_FAIL(code, "called by a task of the same stream");
+  if (code == ACL_ERROR_RT_STREAM_CAPTURED) ACL_FAIL(code, "the stream is being recorded");
   if (code != ACL_SUCCESS) ACL_FAIL(code, "a task of the stream failed with this code");
   return ACL_SUCCESS;
 }

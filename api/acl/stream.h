@@ -19,6 +19,8 @@
 
 namespace ge::acl {
 
+class Recording;
+
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   static constexpr int kHandleKind = 2;
@@ -28,7 +30,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
                                       uint32_t flags);
   explicit Stream(uint32_t priority, uint32_t flags);
 
-  aclError Submit(Task task);
+  // `kind`: the public function that submits.
+  aclError Submit(Task task, const char* kind);
+  // From now on Submit adds to the recording; null: runs again. False if it is recorded already.
+  bool Record(std::shared_ptr<Recording> recording);
+  std::shared_ptr<Recording> recording() const;
   // timeout_ms < 0: for ever. The stream's error, or the timeout's code.
   aclError Synchronize(int64_t timeout_ms);
   bool Idle() const;
@@ -57,6 +63,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   mutable std::mutex mutex_;
   std::condition_variable work_, done_;
   std::deque<Task> queue_;
+  std::shared_ptr<Recording> recording_;
   uint64_t submitted_ = 0, finished_ = 0;
   aclError error_ = ACL_SUCCESS;
   bool closing_ = false, started_ = false;

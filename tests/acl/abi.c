@@ -6,9 +6,15 @@
 #include "acl/acl_base.h"
 #include "acl/acl_base_mdl.h"
 #include "acl/acl_base_rt.h"
+#include "acl/acl_dump.h"
 #include "acl/acl_mdl.h"
+#include "acl/acl_model_ri.h"
+#include "acl/acl_prof.h"
 #include "acl/acl_rt.h"
 #include "acl/acl_rt_allocator.h"
+#include "acl/acl_tdt.h"
+#include "acl/acl_tdt_queue.h"
+#include "aclnn/acl_meta.h"
 
 #define SAME(value, expected) _Static_assert((value) == (expected), #value " is not " #expected)
 #define OFFSET(type, member, expected) SAME(offsetof(type, member), expected)
@@ -58,6 +64,16 @@ SAME(sizeof(aclrtLaunchKernelAttr), 20);
 SAME(sizeof(aclrtBinaryLoadOption), 20);
 
 SAME(ACL_DT_UNDEFINED, -1);
+SAME(ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED, 2);
+SAME(ACL_MODEL_RI_CAPTURE_MODE_RELAXED, 2);
+SAME(ACL_TENSOR_DATA_UNDEFINED, -1);
+SAME(ACL_TENSOR_DATA_END_TENSOR, 4);
+SAME(ACL_TDT_QUEUE_DEPTH_UINT32, 1);
+SAME(ACL_AICORE_MEMORY_ACCESS, 8);
+SAME(ACL_AICORE_NONE, 255);
+SAME(ACL_PROF_PATH, 16);
+SAME(ACL_PROF_MSPROFTX, 128);
+SAME(DATA_DUMP, 4);
 SAME(ACL_FLOAT, 0);
 SAME(ACL_FLOAT16, 1);
 SAME(ACL_INT8, 2);

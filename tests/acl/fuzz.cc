@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "api/acl/include/acl/acl.h"
+#include "tests/acl/fuzz_pool.h"
 
 // Runs of several threads may be given the same memory for results here; where a result is staged,
 // the copy into it is seen to race. That is the clients' race: only that copy is excepted.
@@ -29,54 +30,6 @@ extern "C" const char* __tsan_default_suppressions() {
 }
 
 namespace {
-
-using Rng = std::mt19937_64;
-
-// Handles that any thread may pick: live ones and dead ones. What is pushed out is released, so
-// that the program does not run out of streams or files by leaks of its own.
-class Pool {
- public:
-  explicit Pool(void (*release)(void*)) : release_(release) {}
-  void Put(void* handle) {
-    if (handle == nullptr) return;
-    void* out = nullptr;
-    {
-      std::lock_guard lock(mutex_);
-      if (list_.size() < 64) {
-        list_.push_back(handle);
-      } else {
-        std::swap(list_[next_++ % list_.size()], handle);
-        out = handle;
-      }
-    }
-    if (out != nullptr) release_(out);
-  }
-  void* Pick(Rng& rng) {
-    std::lock_guard lock(mutex_);
-    if (list_.empty() || rng() % 16 == 0) return nullptr;
-    if (rng() % 32 == 0) return reinterpret_cast<void*>(rng() & 0x7fffffffffff);
-    return list_[rng() % list_.size()];
-  }
-  void ReleaseAll() {
-    std::vector<void*> all;
-    {
-      std::lock_guard lock(mutex_);
-      all.swap(list_);
-    }
-    for (void* handle : all) release_(handle);
-  }
-
- private:
-  void (*release_)(void*);
-  std::mutex mutex_;
-  std::vector<void*> list_;
-  size_t next_ = 0;
-};
-
-template <class T>
-T* As(void* handle) {
-  return static_cast<T*>(handle);
-}
 
 Pool contexts([](void* h) { aclrtDestroyContext(h); });
 Pool streams([](void* h) { aclrtDestroyStreamForce(h); });
@@ -91,6 +44,7 @@ Pool blocks([](void* h) { aclrtFree(h); });
 Pool configs([](void* h) { aclmdlDestroyConfigHandle(As<aclmdlConfigHandle>(h)); });
 Pool physical([](void* h) { aclrtFreePhysical(h); });
 Pool groups([](void* h) { aclrtDestroyGroupInfo(As<aclrtGroupInfo>(h)); });
+Pool recordings([](void* h) { aclmdlRIDestroy(h); });
 std::mutex models_mutex;
 std::vector<uint32_t> models = {0, 1, 77};
 std::vector<std::string> files;
@@ -394,6 +348,50 @@ aclError MemoryStep(Rng& rng, std::vector<void*>* own) {
   }
 }
 
+aclError RecordingStep(Rng& rng) {
+  void* stream = Any(rng, streams);
+  void* model = Any(rng, recordings);
+  void* made = nullptr;
+  aclError code = ACL_SUCCESS;
+  uint32_t count = static_cast<uint32_t>(rng() % 3);
+  switch (rng() % 14) {
+    case 0:
+    case 1: return aclmdlRICaptureBegin(stream, static_cast<aclmdlRICaptureMode>(rng() % 4));
+    case 2:
+    case 3:
+      code = aclmdlRICaptureEnd(stream, rng() % 8 ? &made : nullptr);
+      recordings.Put(made);
+      return code;
+    case 4: {
+      aclmdlRICaptureStatus status;
+      return aclmdlRICaptureGetInfo(stream, &status, rng() % 8 ? &made : nullptr);
+    }
+    case 5: return rng() % 4 ? ACL_SUCCESS : aclmdlRIDestroy(model);
+    case 6: return aclmdlRIExecuteAsync(model, stream);
+    case 7: return aclmdlRIExecute(model, 1);
+    case 8:
+      code = aclmdlRIBuildBegin(rng() % 8 ? &made : nullptr, 0);
+      recordings.Put(made);
+      return code;
+    case 9: return aclmdlRIBindStream(model, stream, 0);
+    case 10:
+      return rng() % 2 ? aclmdlRIBuildEnd(model, nullptr) : aclmdlRIUnbindStream(model, stream);
+    case 11: return aclmdlRICaptureTaskGrpBegin(stream);
+    case 12: {
+      code = aclmdlRICaptureTaskGrpEnd(stream, &made);
+      if (code != ACL_SUCCESS) made = stream;
+      aclmdlRICaptureTaskUpdateBegin(stream, made);
+      aclrtLaunchHostFunc(stream, CountCall, &called);
+      return aclmdlRICaptureTaskUpdateEnd(stream);
+    }
+    default: {
+      void* some[2];
+      return rng() % 2 ? aclmdlRIGetStreams(model, some, &count)
+                       : aclmdlRIGetTasksByStream(stream, some, &count);
+    }
+  }
+}
+
 aclError ContextStep(Rng& rng) {
   void* made = nullptr;
   aclError code = ACL_SUCCESS;
@@ -418,10 +416,13 @@ void Play(uint64_t seed, std::chrono::steady_clock::time_point end) {
   while (std::chrono::steady_clock::now() < end) {
     for (int i = 0; i < 50; ++i) {
       const uint64_t which = rng() % 16;
-      const aclError code = which < 1   ? ContextStep(rng)
-                            : which < 6 ? StreamStep(rng)
-                            : which < 9 ? MemoryStep(rng, &own)
-                                        : ModelStep(rng);
+      const aclError code = which < 1                      ? ContextStep(rng)
+                            : which < 6                    ? StreamStep(rng)
+                            : which < 9                    ? MemoryStep(rng, &own)
+                            : which < 10                   ? RecordingStep(rng)
+                            : which < 11                   ? QueueStep(rng)
+                            : which < 12 && rng() % 4 == 0 ? ProfileStep(rng)
+                                                           : ModelStep(rng);
       ++calls;
       if (code == ACL_SUCCESS) ++good;
       if (rng() % 64 == 0)
@@ -479,9 +480,11 @@ int main(int argc, char** argv) {
   for (int i = 0; i < threads; ++i)
     players.emplace_back(Play, seed * 1000 + static_cast<uint64_t>(i), end);
   for (std::thread& player : players) player.join();
-  for (Pool* pool : {&streams, &events, &notifies, &datasets, &buffers, &descs, &tensor_descs,
-                     &aipps, &configs, &physical, &groups, &contexts, &blocks})
+  for (Pool* pool :
+       {&streams,  &events,    &notifies, &datasets,      &buffers,  &descs,    &tensor_descs,
+        &aipps,    &configs,   &physical, &groups,        &contexts, &blocks,   &recordings})
     pool->ReleaseAll();
+  ReleaseQueueHandles();
   const bool works = StillWorks();
   std::printf("%ld calls, %ld of them successful, %ld callbacks; afterwards %s\n", calls.load(),
               good.load(), called.load(), works ? "all works" : "NOTHING WORKS");

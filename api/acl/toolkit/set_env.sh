@@ -1,5 +1,5 @@
 # Source this file: sets ASCEND_HOME_PATH to the directory that holds it, and the search paths.
-_ge_home="$(cd "$(dirname "${BASH_SOURCE[0]:-${(%):-%x}}")" > /dev/null 2>&1 && pwd)"
+_ge_home="$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]:-${(%):-%x}}")")" > /dev/null 2>&1 && pwd)"
 export ASCEND_HOME_PATH="$_ge_home"
 export ASCEND_TOOLKIT_HOME="$_ge_home"
 export PATH="$_ge_home/bin${PATH:+:$PATH}"

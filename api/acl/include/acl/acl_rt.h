@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "acl_base.h"
+#include "acl_model_ri.h"
 #include "acl_rt_allocator.h"
 
 #ifdef __cplusplus
@@ -272,7 +273,6 @@ typedef void* aclrtBinHandle;
 typedef void* aclrtFuncHandle;
 typedef void* aclrtArgsHandle;
 typedef void* aclrtParamHandle;
-typedef void* aclmdlRI;
 typedef enum aclrtLastErrLevel { ACL_RT_THREAD_LEVEL = 0 } aclrtLastErrLevel;
 typedef enum {
   ACL_STREAM_ATTR_FAILURE_MODE = 1,

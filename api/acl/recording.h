@@ -1,0 +1,56 @@
+// Recording: tasks of streams, kept instead of run, in the order in which they were submitted.
+//
+// That order satisfies every dependency between the recorded streams: an event is recorded before
+// it is waited for. So a recording runs on one stream, task after task, as often as wanted; the
+// tasks hold what they need (memory stays pinned) as long as the recording lives.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "api/acl/stream.h"
+
+namespace ge::acl {
+
+class Recording {
+ public:
+  static constexpr int kHandleKind = 14;
+  struct Step {
+    std::string kind;  // the function that submitted it
+    void* stream;      // that it was submitted to
+    Stream::Task task;
+  };
+  using Steps = std::vector<Step>;
+
+  void Add(Step step);
+  std::shared_ptr<const Steps> steps() const;
+  // Takes the place of as many steps from `begin` on; false if the counts differ.
+  bool Replace(size_t begin, size_t end, const Steps& steps);
+
+  // Which streams it is fed by; the first is where the capture began.
+  void Join(const std::shared_ptr<Stream>& stream);
+  void Leave(const Stream& stream);
+  void StreamGone(const Stream& stream);
+  // Ends the recording: no stream feeds it any more.
+  void Close();
+  bool open() const;
+  std::vector<void*> streams() const;  // that were joined, in order
+  bool BeganOn(const void* stream) const;
+
+  void* handle = nullptr;
+  bool by_hand = false;       // aclmdlRIBuildBegin
+  std::vector<void*> groups;  // handles of its task groups, under the lock of the open groups
+
+ private:
+  mutable std::mutex mutex_;
+  Steps steps_;
+  mutable std::shared_ptr<const Steps> snapshot_;  // what runs hold; null after a change
+  std::vector<std::weak_ptr<Stream>> feeding_;
+  std::vector<void*> joined_;
+  bool open_ = true;
+};
+
+}  // namespace ge::acl
