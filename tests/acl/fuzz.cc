@@ -480,9 +480,8 @@ int main(int argc, char** argv) {
   for (int i = 0; i < threads; ++i)
     players.emplace_back(Play, seed * 1000 + static_cast<uint64_t>(i), end);
   for (std::thread& player : players) player.join();
-  for (Pool* pool :
-       {&streams,  &events,    &notifies, &datasets,      &buffers,  &descs,    &tensor_descs,
-        &aipps,    &configs,   &physical, &groups,        &contexts, &blocks,   &recordings})
+  for (Pool* pool : {&streams, &events, &notifies, &datasets, &buffers, &descs, &tensor_descs,
+                     &aipps, &configs, &physical, &groups, &contexts, &blocks, &recordings})
     pool->ReleaseAll();
   ReleaseQueueHandles();
   const bool works = StillWorks();
