@@ -18,8 +18,8 @@ Engine EngineOf(const Node& n, const Policy& policy) {
   if (n.op->control) return Engine::kControl;
   if (!n.op->host.empty()) return Engine::kHost;
   const std::string& name = n.op->name;
-  bool dot = name == "Conv" || name == "MatMul" || name == "Gemm" || name == "ConvInteger" ||
-             name == "MatMulInteger";
+  bool dot = name == "Conv" || name == "MatMul" || name == "Gemm" || name == "ConvTranspose" ||
+             name == "ConvInteger" || name == "MatMulInteger";
   return dot && n.op->lower && policy.opt_level >= 1 ? Engine::kCube : Engine::kVector;
 }
 

@@ -255,17 +255,21 @@ bool ZeroPoint(const Graph& g, const Node& n, int64_t* zero) {
 bool AsBlockedConv(const Graph& g, const Node& n, BlockedConv* conv) {
   BlockedConv found;
   found.bytes = n.op->name == "ConvInteger";
-  if (n.dead || (n.op->name != "Conv" && !found.bytes) || !n.op->domain.empty()) return false;
+  const bool transposed = n.op->name == "ConvTranspose";
+  if (n.dead || (n.op->name != "Conv" && !found.bytes && !transposed) || !n.op->domain.empty())
+    return false;
   const Value &x = g.value(n.inputs[0]), &w = g.value(n.inputs[1]);
   if (x.type.rank() != 4 || !g.ConstantOf(n.inputs[1])) return false;
   if (found.bytes ? !ZeroPoint(g, n, &found.fill) : x.type.dtype != DType::kF32) return false;
   found.channels_in = ChannelsOf(g, n.inputs[0]);
-  found.channels_out = w.type.dims[0].value();
-  if (found.channels_in < 1 || found.channels_out < kFewChannels) return false;
+  found.channels_out = w.type.dims[transposed ? 1 : 0].value();
+  if (found.channels_in < 1 || found.channels_out < (transposed ? 1 : kFewChannels)) return false;
   int64_t group = AttrOr<int64_t>(n, "group", 1);
   found.depthwise = group > 1 && group == found.channels_in && group == found.channels_out;
-  if (group != 1 && (!found.depthwise || found.bytes)) return false;
-  auto window = ForwardWindow(n, Tail(x.type.dims, 2), Tail(w.type.dims, 2));
+  if (group != 1 && (!found.depthwise || found.bytes || transposed)) return false;
+  std::vector<int64_t> cut;
+  auto window = transposed ? PhaseWindow(n, Tail(x.type.dims, 2), Tail(w.type.dims, 2), &cut)
+                           : ForwardWindow(n, Tail(x.type.dims, 2), Tail(w.type.dims, 2));
   if (!window.ok()) return false;
   for (int i = 0; i < 2; ++i) {
     Expr lo = window->pad_lo[i], hi = window->pad_hi[i];

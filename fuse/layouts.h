@@ -8,8 +8,8 @@
 
 namespace ge {
 
-// A convolution that reads and writes NC1HWC0: f32 or (one group, constant zero point) bytes, rank
-// 4, constant weights, one group or depthwise, constant pads.
+// A convolution (also a transposed one) that reads and writes NC1HWC0: f32 or (one group, constant
+// zero point) bytes, rank 4, constant weights, one group or depthwise, constant pads.
 struct BlockedConv {
   bool depthwise = false;
   int64_t channels_in = 0, channels_out = 0;

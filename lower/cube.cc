@@ -13,7 +13,9 @@ bool IsMatMul(const Node& n) {
 bool IsBytes(const Node& n) {
   return n.op->domain.empty() && (n.op->name == "ConvInteger" || n.op->name == "MatMulInteger");
 }
-bool IsConv(const Node& n) { return n.op->domain.empty() && n.op->name == "Conv"; }
+bool IsConv(const Node& n) {
+  return n.op->domain.empty() && (n.op->name == "Conv" || n.op->name == "ConvTranspose");
+}
 
 }  // namespace
 

@@ -29,9 +29,10 @@ std::optional<ConvShape> ConvShapeOf(const Graph& g, const Node& node) {
   ConvShape s;
   s.x = node.inputs[0], s.weights = node.inputs[1], s.y = node.outputs[0];
   const bool bytes = node.op->name == "ConvInteger";
+  s.transposed = node.op->name == "ConvTranspose";
   if (node.inputs.size() > 2 && !bytes) s.bias = node.inputs[2];
   s.has_bias = s.bias != kNone;
-  const TensorType &x = g.value(s.x).type, &w = g.value(s.weights).type, &y = g.value(s.y).type;
+  const TensorType &x = g.value(s.x).type, &w = g.value(s.weights).type;
   s.rank = x.rank();
   if (s.rank != 3 && s.rank != 4) return std::nullopt;
   if (!g.IsConstant(s.weights) || !x.dims[1].IsConst()) return std::nullopt;
@@ -41,23 +42,31 @@ std::optional<ConvShape> ConvShapeOf(const Graph& g, const Node& node) {
   } else if (!IsSmallFloat(x.dtype)) {
     return std::nullopt;
   }
-  auto window = ForwardWindow(node, Tail(x.dims, 2), Tail(w.dims, 2));
+  std::vector<int64_t> cut;
+  auto window = s.transposed ? PhaseWindow(node, Tail(x.dims, 2), Tail(w.dims, 2), &cut)
+                             : ForwardWindow(node, Tail(x.dims, 2), Tail(w.dims, 2));
   if (!window.ok()) return std::nullopt;
   const int last = s.rank - 3;
   s.group = AttrOr<int64_t>(node, "group", 1);
-  s.n = x.dims[0], s.c = x.dims[1], s.o = w.dims[0];
-  s.w = x.dims.back(), s.ow = y.dims.back();
+  if (s.transposed) {
+    if (s.group != 1) return std::nullopt;
+    const auto strides = AttrOr<std::vector<int64_t>>(node, "strides", {1, 1});
+    s.up_w = strides[last], s.cut_w = cut[last];
+    if (s.rank == 4) s.up_h = strides[0], s.cut_h = cut[0];
+  }
+  s.n = x.dims[0], s.c = x.dims[1], s.o = w.dims[s.transposed ? 1 : 0];
+  s.w = x.dims.back(), s.ow = window->out[last];
   s.kw = window->kernel[last].value(), s.sw = window->stride[last], s.dw = window->dilation[last];
   s.pad_left = window->pad_lo[last];
   s.h = s.oh = 1;
   if (s.rank == 4) {
-    s.h = x.dims[2], s.oh = y.dims[2];
+    s.h = x.dims[2], s.oh = window->out[0];
     s.kh = window->kernel[0].value(), s.sh = window->stride[0], s.dh = window->dilation[0];
     s.pad_top = window->pad_lo[0];
   }
   // Tiles are runs of pixels of a row, so a column is made one.
-  if (s.rank == 4 && s.w.IsConst(1) && s.ow.IsConst(1) && s.kw == 1 && s.pad_left.IsConst(0) &&
-      !s.h.IsConst(1)) {
+  if (s.rank == 4 && !s.transposed && s.w.IsConst(1) && s.ow.IsConst(1) && s.kw == 1 &&
+      s.pad_left.IsConst(0) && !s.h.IsConst(1)) {
     s.turned = true;
     std::swap(s.h, s.w), std::swap(s.oh, s.ow), std::swap(s.kh, s.kw), std::swap(s.sh, s.sw);
     std::swap(s.dh, s.dw), std::swap(s.pad_top, s.pad_left);
@@ -67,6 +76,16 @@ std::optional<ConvShape> ConvShapeOf(const Graph& g, const Node& node) {
     if (e.IsConst(0)) return std::nullopt;
   }
   return s;
+}
+
+float WeightAt(const ConvShape& s, const Constant& w, int64_t o, int64_t c, int64_t i, int64_t j,
+               int64_t phase) {
+  if (!s.transposed) return FloatAt(w, ((o * s.ChannelsPerGroup() + c) * s.kh + i) * s.kw + j);
+  const int64_t width = w.dims.back(), height = s.rank == 4 ? w.dims[2] : 1;
+  const int64_t y = phase / s.up_w + (s.kh - 1 - i) * s.up_h,
+                x = phase % s.up_w + (s.kw - 1 - j) * s.up_w;
+  if (y >= height || x >= width) return 0;
+  return FloatAt(w, ((c * s.o.value() + o) * height + y) * width + x);
 }
 
 bool SupportsConv(const Graph& g, const Region& region, const SocSpec& soc) {
@@ -98,7 +117,12 @@ class ConvLowering {
   }
 
  private:
-  int64_t OutPerGroup() const { return s_.o.value() / s_.group; }
+  // Columns are output channels: of one group, of one phase, or, where they are few, of all phases.
+  bool Merged() const { return s_.Phases() > 1 && s_.o.value() < 8; }
+  int64_t Columns() const {
+    return Merged() ? s_.o.value() * s_.Phases() : s_.o.value() / s_.group;
+  }
+  int64_t Units() const { return Merged() ? 1 : s_.group * s_.Phases(); }
   int64_t Batches() const { return (s_.ChannelsPerGroup() + in_.c0 - 1) / in_.c0; }
   int64_t Depth() const { return Batches() * in_.c0 * s_.kh * s_.kw; }
 
@@ -107,7 +131,7 @@ class ConvLowering {
         s_.kh == 1 && s_.kw == 1 && s_.sh == 1 && s_.sw == 1 && ProvablyEq(in_.sy, s_.ow * in_.sx);
     row_pixels_ = flat_ ? s_.oh * s_.ow : s_.ow;
     rows_ = flat_ ? Expr(1) : s_.oh;
-    const int64_t per_group = OutPerGroup();
+    const int64_t per_group = Columns();
     tile_ = ChooseTile(HintValue(row_pixels_), per_group, soc_, s_.group > 1 ? per_group : 0);
     if (!row_pixels_.IsConst()) tile_.m = std::min(MaxRows(soc_, tile_.nv), 16);
     nb_ = tile_.nv * soc_.F32Lanes();
@@ -115,7 +139,7 @@ class ConvLowering {
     const double ns =
         static_cast<double>(Depth()) * tile_.nv / soc_.fma_per_cycle / soc_.ghz;  // of a pixel
     const double others =
-        static_cast<double>(HintValue(s_.n)) * static_cast<double>(panels_ * s_.group);
+        static_cast<double>(HintValue(s_.n)) * static_cast<double>(panels_ * Units());
     chunk_ =
         flat_ ? RowsPerChunk(soc_, ns * tile_.m, HintValue(CeilDiv(row_pixels_, tile_.m)), others) *
                     tile_.m
@@ -128,21 +152,32 @@ class ConvLowering {
   }
 
   void PackWeights() {
-    const int64_t panels = panels_, groups = s_.group, cg = s_.ChannelsPerGroup(),
-                  og = OutPerGroup();
+    const int64_t panels = panels_, units = Units(), cg = s_.ChannelsPerGroup(),
+                  columns = Columns();
     const int64_t c0 = in_.c0, c1 = Batches(), kh = s_.kh, kw = s_.kw, nb = nb_;
+    const ConvShape shape = s_;
+    const bool merged = Merged();
     Pack pack;
     pack.source = s_.weights;
-    pack.key = fmt::format("conv panels of {}, channels by {}, groups {}", nb, c0, groups);
-    pack.bytes = groups * panels * c1 * kh * kw * c0 * nb * 4;
+    pack.key = fmt::format("conv panels of {}, channels by {}, groups {}", nb, c0, units);
+    pack.bytes = units * panels * c1 * kh * kw * c0 * nb * 4;
     pack.fill = [=](const Constant& w, std::byte* out) {
       float* to = reinterpret_cast<float*>(out);
-      for (int64_t gp = 0; gp < groups * panels; ++gp) {
+      for (int64_t up = 0; up < units * panels; ++up) {
         for (int64_t k = 0; k < c1 * kh * kw * c0; ++k) {
           const int64_t c = k / (kh * kw * c0) * c0 + k % c0, window = k / c0 % (kh * kw);
           for (int64_t l = 0; l < nb; ++l) {
-            const int64_t in_group = gp % panels * nb + l, o = gp / panels * og + in_group;
-            *to++ = c < cg && in_group < og ? FloatAt(w, (o * cg + c) * kh * kw + window) : 0.0f;
+            const int64_t unit = up / panels, column = up % panels * nb + l;
+            int64_t o = column, phase = 0;
+            if (merged)
+              o = column % shape.o.value(), phase = column / shape.o.value();
+            else if (shape.group > 1)
+              o += unit * columns;
+            else
+              phase = unit;
+            *to++ = c < cg && column < columns
+                        ? WeightAt(shape, w, o, c, window / kw, window % kw, phase)
+                        : 0.0f;
           }
         }
       }
@@ -156,7 +191,7 @@ class ConvLowering {
                   build_.lowered.packs[weights_].bytes / 4, false);
     Expr extent = flat_ ? row_pixels_ : s_.oh;
     Expr groups = CeilDiv(extent, chunk_);
-    Expr panels = panels_ * s_.group;
+    Expr panels = panels_ * Units();
     c.b().For("p", s_.n * panels * groups, LoopKind::kParallel, [&](Expr p) {
       Expr part = groups.IsConst(1) ? Expr(0) : Mod(p, groups),
            rest = groups.IsConst(1) ? p : FloorDiv(p, groups);
@@ -186,10 +221,11 @@ class ConvLowering {
   }
 
   void Tile(LoweringContext& c, Expr n, Expr panel, Expr y, Expr x, int m) {
-    const int64_t c0 = in_.c0, og = OutPerGroup();
+    const int64_t c0 = in_.c0, columns = Columns();
     const bool planes = c0 == 1;
-    Expr group = s_.group == 1 ? Expr(0) : FloorDiv(panel, panels_);
-    Expr in_group = s_.group == 1 ? panel : Mod(panel, panels_);
+    Expr unit = Units() == 1 ? Expr(0) : FloorDiv(panel, panels_);
+    Expr in_unit = Units() == 1 ? panel : Mod(panel, panels_);
+    Expr group = s_.group == 1 ? Expr(0) : unit;
     ExprArena& arena = c.b().arena();
     auto symbol = [&](const char* name, int64_t extent) {
       return extent == 1 ? Expr(0)
@@ -200,7 +236,7 @@ class ConvLowering {
     tile::BrGemm g;
     g.m = m;
     g.n = nb_;
-    g.n_valid = og % nb_ == 0 ? Expr(nb_) : Min(nb_, og - in_group * nb_);
+    g.n_valid = columns % nb_ == 0 ? Expr(nb_) : Min(nb_, columns - in_unit * nb_);
     g.k = planes ? s_.kw : Batches() == 1 ? s_.ChannelsPerGroup() : c0;
     for (auto [s, extent] :
          {std::pair{c1, Batches()}, std::pair{i, s_.kh}, std::pair{j, planes ? 1 : s_.kw}}) {
@@ -215,13 +251,31 @@ class ConvLowering {
     g.b = (((panel * Batches() + c1) * s_.kh + i) * s_.kw + j) * (c0 * nb_);
     g.b_k = nb_;
     c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
-      Expr channel = group * og + in_group * nb_ + col;
+      Expr channel = group * columns + in_unit * nb_ + col, phase = s_.group == 1 ? unit : Expr(0);
+      if (Merged()) phase = FloorDiv(channel, s_.o), channel = Mod(channel, s_.o);
       Expr at = x + row;
       Expr oy = flat_ && s_.rank == 4 ? FloorDiv(at, s_.ow) : y,
            ox = flat_ && s_.rank == 4 ? Mod(at, s_.ow) : at;
       if (s_.has_bias) acc = acc + c.Read(s_.bias, {channel});
-      c.Yield(s_.y, s_.At(n, channel, oy, ox), acc);
+      if (!s_.transposed) return c.Yield(s_.y, s_.At(n, channel, oy, ox), acc);
+      Scattered(c, n, channel, oy * s_.up_h + FloorDiv(phase, s_.up_w) - s_.cut_h,
+                ox * s_.up_w + Mod(phase, s_.up_w) - s_.cut_w, acc);
     });
+  }
+
+  // An output of a transposed convolution; the first and the last of a row may lie outside.
+  void Scattered(LoweringContext& c, Expr n, Expr channel, Expr y, Expr x, Val value) {
+    const std::vector<Expr>& dims = c.graph().value(s_.y).type.dims;
+    Expr inside = 1;
+    auto within = [&](Expr at, Expr extent, int64_t cut, Expr reached) {
+      if (cut > 0) inside = And(inside, Le(0, at));
+      if (!ProvablyLe(reached - cut, extent)) inside = And(inside, Lt(at, extent));
+    };
+    if (s_.rank == 4) within(y, dims[2], s_.cut_h, s_.oh * s_.up_h);
+    within(x, dims.back(), s_.cut_w, s_.ow * s_.up_w);
+    auto yield = [&] { c.Yield(s_.y, s_.At(n, channel, y, x), value); };
+    if (inside.IsConst(1)) return yield();
+    c.b().If(c.b().Cast(c.b().Index(inside), DType::kBool), yield);
   }
 
   CubeBuild build_;

@@ -11,6 +11,11 @@ struct ConvShape {
   Expr n, c, h, w, o, oh, ow;
   int64_t kh = 1, kw = 1, sh = 1, sw = 1, dh = 1, dw = 1, group = 1;
   Expr pad_top = 0, pad_left = 0;
+  // A transposed convolution as a forward one (ops/window.h, PhaseWindow): output (y, x) stands for
+  // up_h * up_w outputs from (y * up_h - cut_h, x * up_w - cut_w) on, each with weights of its own.
+  // h, w, kh, kw, oh, ow are those of the forward form.
+  bool transposed = false;
+  int64_t up_h = 1, up_w = 1, cut_h = 0, cut_w = 0;
   int rank = 4;
   bool turned = false;  // h and w stand for each other: images one pixel wide are rows
   bool has_bias = false;
@@ -18,11 +23,17 @@ struct ConvShape {
   DType type = DType::kF32;  // of the padded input: f32, or the bytes of a ConvInteger
   int64_t zero = 0;          // what pads count as
   int64_t ChannelsPerGroup() const { return c.value() / group; }
+  int64_t Phases() const { return up_h * up_w; }
   // Logical index of an image element.
   Index At(Expr n, Expr c, Expr h, Expr w) const;
 };
 // nullopt if the node is no convolution that the cube engine can do (rank, symbolic channels, ...).
 std::optional<ConvShape> ConvShapeOf(const Graph& g, const Node& node);
+
+// The weight of output channel o and channel c of its group at (i, j) of the window, in one phase.
+// `source`: the dims of the weights as the model has them.
+float WeightAt(const ConvShape& s, const Constant& w, int64_t o, int64_t c, int64_t i, int64_t j,
+               int64_t phase = 0);
 
 // Element (n, c1, y, x, c0) of the padded input lies at base + sum of coordinate * stride; y = 0 is
 // row -pad_top, x = 0 column -pad_left. Channels are c1 * c0_extent + c0.

@@ -3,6 +3,7 @@
 // numbers, so results are equal bit for bit.
 #include "lower/cube.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -218,6 +219,28 @@ TEST(CubeConv, ColumnImages) {
       "graph g(%x: f32[1,16,n,1], %w: f32[16,16,1,1]) -> (%y) { %y = Conv(%x, %w) {strides=[3,1]} "
       "}",
       {{"n", 23}}, Blocked(0, 0));
+}
+
+// Kernels shorter and longer than the stride, cut outputs, few and many channels, symbolic sizes.
+TEST(CubeConv, TransposedInPhases) {
+  auto text = [](int c, int o, int kernel, const std::string& attrs, const std::string& hw) {
+    return fmt::format(
+        "graph g(%x: f32[2,{0},{4}], %w: f32[{0},{1},{2},{2}], %b: f32[{1}]) -> (%z) {{"
+        " %y = ConvTranspose(%x, %w, %b) {{{3}}} %z = Relu(%y) }}",
+        c, o, kernel, attrs, hw);
+  };
+  ExpectSame(text(20, 24, 2, "strides=[2,2]", "5,7"));
+  ExpectSame(text(24, 16, 2, "strides=[2,2]", "5,7"), {}, Blocked(0, 1));
+  ExpectSame(text(24, 1, 2, "strides=[2,2]", "4,9"));
+  ExpectSame(text(24, 3, 4, "strides=[2,2], pads=[1,1,1,1]", "4,5"));
+  ExpectSame(text(16, 20, 4, "strides=[2,2], pads=[1,1,1,1]", "4,5"), {}, Blocked(1, 0));
+  ExpectSame(text(16, 8, 3, "strides=[2,2], pads=[1,1,1,1], output_padding=[1,1]", "5,4"));
+  ExpectSame(text(16, 9, 3, "strides=[4,3], output_padding=[1,0]", "3,4"));
+  ExpectSame(text(8, 16, 3, "pads=[1,0,0,1]", "6,5"));
+  for (int64_t n : {1, 6, 17}) ExpectSame(text(16, 8, 2, "strides=[2,2]", "3,n"), {{"n", n}});
+  ExpectSame(
+      "graph g(%x: f32[1,16,9], %w: f32[16,8,5]) -> (%y) { %y = ConvTranspose(%x, %w) {pads=[2,1], "
+      "strides=[3]} }");
 }
 
 // Winograd against the direct form: whole and ragged tiles, residual, halos on both sides, several

@@ -102,6 +102,7 @@ class WinogradLowering {
 
   void PackWeights() {
     const int64_t channels = c_, outputs = o_, nb = nb_, panels = panels_;
+    const ConvShape shape = s_;
     Pack pack;
     pack.source = s_.weights;
     pack.key = fmt::format("winograd 4x4 panels of {}", nb);
@@ -113,7 +114,7 @@ class WinogradLowering {
         for (int64_t c = 0; c < channels; ++c) {
           for (int64_t i = 0; i < 9; ++i) {
             window[i / 3][i % 3] =
-                o < outputs ? static_cast<double>(FloatAt(w, (o * channels + c) * 9 + i)) : 0.0;
+                o < outputs ? static_cast<double>(WeightAt(shape, w, o, c, i / 3, i % 3)) : 0.0;
           }
           WeightTransform(window, u);
           for (int64_t xi = 0; xi < kPoints; ++xi) {
@@ -260,7 +261,7 @@ class WinogradLowering {
 
 bool PrefersWinograd(const ConvShape& s, const SocSpec& soc, const Policy& policy) {
   if (policy.conv_tolerance < kError || policy.disabled.contains("winograd")) return false;
-  if (s.rank != 4 || s.group != 1 || s.kh != 3 || s.kw != 3) return false;
+  if (s.rank != 4 || s.group != 1 || s.Phases() != 1 || s.kh != 3 || s.kw != 3) return false;
   if (s.sh != 1 || s.sw != 1 || s.dh != 1 || s.dw != 1) return false;
   for (Expr e : {s.n, s.h, s.w, s.oh, s.ow}) {
     if (!e.IsConst()) return false;

@@ -119,4 +119,29 @@ Result<Window> TransposedWindow(const Node& n, const std::vector<Expr>& in,
   return w;
 }
 
+Result<Window> PhaseWindow(const Node& n, const std::vector<Expr>& in,
+                           const std::vector<Expr>& kernel, std::vector<int64_t>* cut) {
+  GE_ASSIGN(const Window t, TransposedWindow(n, in, kernel));
+  Window w;
+  cut->clear();
+  w.in = in;
+  for (int i = 0; i < t.rank(); ++i) {
+    const int64_t s = t.stride[i];
+    const Expr past = t.out[i] - (in[i] - 1) * s + t.pad_lo[i] - 1;  // of the last input's first
+    if (t.dilation[i] != 1 || !kernel[i].IsConst() || !t.pad_lo[i].IsConst() || !past.IsConst())
+      return Invalid("no forward form");
+    const int64_t taps = (kernel[i].value() + s - 1) / s, skipped = t.pad_lo[i].value() / s;
+    const int64_t lo = taps - 1 - skipped, hi = past.value() < 0 ? -1 : past.value() / s;
+    if (lo < 0 || hi < 0) return Invalid("no forward form");
+    cut->push_back(t.pad_lo[i].value() % s);
+    w.kernel.push_back(taps);
+    w.stride.push_back(1);
+    w.dilation.push_back(1);
+    w.pad_lo.push_back(lo);
+    w.pad_hi.push_back(hi);
+    w.out.push_back(in[i] - skipped + hi);
+  }
+  return w;
+}
+
 }  // namespace ge

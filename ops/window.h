@@ -29,6 +29,13 @@ Result<Window> ForwardWindow(const Node& n, const std::vector<Expr>& in,
 Result<Window> TransposedWindow(const Node& n, const std::vector<Expr>& in,
                                 const std::vector<Expr>& kernel);
 
+// A transposed convolution of dilation 1 as a forward one of stride 1 over the small side: with s
+// the stride, its output q stands for s outputs of the transposed one, q*s - cut + [0, s), and the
+// kernel of phase r holds every s-th weight, from r on, in reverse. `kernel`, `out`, pads and
+// stride are those of the forward form. Fails where its pads are not constants.
+Result<Window> PhaseWindow(const Node& n, const std::vector<Expr>& in,
+                           const std::vector<Expr>& kernel, std::vector<int64_t>* cut);
+
 // dims[from..]
 std::vector<Expr> Tail(const std::vector<Expr>& dims, size_t from);
 std::vector<Expr> Constants(const std::vector<int64_t>& v);

@@ -1,5 +1,7 @@
 // Inference of dots, convolutions, pools, normalisations, gathers, resizing, recurrent cells and
 // control flow: what comes out, and what is refused with which words.
+#include "ops/window.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,6 +83,35 @@ TEST(Windows, Convolution) {
   EXPECT_EQ(Outcome("ConvTranspose", {"f32[1,1,3,3]", "f32[1,2,3,3]"},
                     "{strides=[3,2], output_shape=[10,8]}"),
             "f32[1,2,10,8]");
+}
+
+// The forward form of a transposed convolution reaches every output and no more than a stride
+// beyond.
+TEST(Windows, PhasesOfTransposedConvolution) {
+  for (int64_t kernel : {1, 2, 3, 4, 5, 7})
+    for (int64_t stride : {1, 2, 3})
+      for (int64_t pad : {0, 1, 2})
+        for (int64_t extra : {0, 1}) {
+          Node n;
+          n.attrs = *ParseAttrs(fmt::format("{{strides=[{}], pads=[{}, {}], output_padding=[{}]}}",
+                                            stride, pad, pad / 2, extra));
+          const int64_t in = 9;
+          std::vector<int64_t> cut;
+          auto whole = TransposedWindow(n, {in}, {kernel});
+          auto w = PhaseWindow(n, {in}, {kernel}, &cut);
+          ASSERT_TRUE(whole.ok());
+          if (!w.ok()) {
+            EXPECT_TRUE(pad >= kernel || whole->out[0].value() <= (in - 1) * stride - pad)
+                << kernel << " " << stride << " " << pad;
+            continue;
+          }
+          const int64_t out = w->out[0].value(), reached = out * stride - cut[0];
+          EXPECT_EQ(out,
+                    in + w->pad_lo[0].value() + w->pad_hi[0].value() + 1 - w->kernel[0].value());
+          EXPECT_GE(reached, whole->out[0].value());
+          EXPECT_LT(reached - whole->out[0].value(), stride);
+          EXPECT_EQ((pad - cut[0]) % stride, 0);
+        }
 }
 
 TEST(Windows, CeilModeDropsAWindowThatStartsInThePadding) {
