@@ -57,7 +57,7 @@ void KernelPrinter::PrintGemm(const Stmt& s) {
   for (int r = 0; r < g.m; ++r) {
     for (int v = 0; v < GemmVectors(g); ++v) Line("v{} {} = {{}};", type, Cell(acc, r, v));
   }
-  g.k_group == 4 ? PrintGemmBytes(g, acc) : PrintGemmLoops(g, acc);
+  g.k_group > 1 ? PrintGemmGroups(g, acc) : PrintGemmLoops(g, acc);
   if (OneFlow(g.col, s.body)) {
     PrintEpilogue(s, acc);
   } else {

@@ -1,10 +1,12 @@
-// BrGemm of bytes: C[r, c] += sum over four k of A[r, k] B[k, c], A u8 and B i8, i32 accumulators.
+// BrGemm of small types, in groups of k that fill 32 bits.
 //
+// Bytes: C[r, c] += sum over four k of A[r, k] B[k, c], A u8 and B i8, i32 accumulators.
 // B holds four steps of k side by side, so one 32-bit lane of a vector of B meets four bytes of A,
 // broadcast. With VNNI that is one instruction (vpdpbusd: exact, no saturation). Without it the
 // bytes are widened to 16 bits, the even ones and the odd ones apart, and two vpmaddwd add the
 // products in 32 bits; vpmaddubsw would saturate.
 // i8 in A counts as its value + 128, that is with its sign bit flipped: tile/tile.h.
+// bf16: two k at a time, f32 accumulators, by vdpbf16ps; without it two f32 multiply-adds.
 #include "emit/prelude.h"
 #include "emit/printer.h"
 
@@ -21,6 +23,9 @@ typedef short vpair __attribute__((vector_size(4 * W)));
 #define BYTES_LOAD(x, p, i) __asm__ volatile("vmovups %1, %0" : "=" BR(x) : "m"(*(const vi32_m*)((p) + (i))))
 #define BYTES_BROADCAST(x, p, i) __asm__ volatile("vpbroadcastd %1, %0" : "=" BR(x) : "m"(*(const su32_m*)((p) + (i))))
 #define BYTES_DOT(c, a, b) __asm__ volatile("vpdpbusd %2, %1, %0" : "+" BR(c) : BR(a), BR(b))
+#define PAIRS_DOT(c, a, b) __asm__ volatile("vdpbf16ps %2, %1, %0" : "+" BR(c) : BR(a), BR(b))
+FN vf32 low_half(vi32 x) { return (vf32)(x << 16); }
+FN vf32 high_half(vi32 x) { return (vf32)(x & (si32)0xffff0000); }
 FN vi32 pair_dot(vpair a, vpair b) { vi32 c; __asm__("vpmaddwd %2, %1, %0" : "=" BR(c) : BR(a), BR(b)); return c; }
 FN vpair even_bytes(vi32 x) { return (vpair)x << 8 >> 8; }
 FN vpair odd_bytes(vi32 x) { return (vpair)x >> 8; }
@@ -34,31 +39,59 @@ std::string PreludeBytes(const SocSpec& soc) {
   return std::string("#define BR ") + (soc.masks ? "\"v\"" : "\"x\"") + kBytes;
 }
 
-void KernelPrinter::PrintGemmBytes(const BrGemm& g, const std::string& acc) {
+void KernelPrinter::PrintGemmGroups(const BrGemm& g, const std::string& acc) {
   for (const auto& [symbol, extent] : g.batch) {
     std::string name = Fresh('i');
     symbols_[symbol.node()] = name;
     Line("for (si64 {0} = 0; {0} < {1}; {0}++) {{", name, Index(extent));
     ++indent_;
   }
-  Line("const char* const {}A = b{} + {};", acc, g.a_buffer, Index(g.a));
-  Line("const char* const {}B = b{} + {};", acc, g.b_buffer, Index(g.b));
-  Line("const si64 {}K = {} / 4;", acc, Index(g.k));
+  const int element = 4 / g.k_group;  // bytes of one
+  Line("const char* const {}A = b{} + {} * {};", acc, g.a_buffer, Index(g.a), element);
+  Line("const char* const {}B = b{} + {} * {};", acc, g.b_buffer, Index(g.b), element);
+  Line("const si64 {}K = {} / {};", acc, Index(g.k), g.k_group);
   Line("si64 {}k = 0;", acc);
+  auto step = [&](const std::string& group) {
+    g.k_group == 4 ? PrintGemmBytesStep(g, acc, group) : PrintGemmPairsStep(g, acc, group);
+  };
   const bool fixed = g.k.IsConst();
-  if (!fixed || g.k.value() / 4 >= kUnroll) {
+  if (!fixed || g.k.value() / g.k_group >= kUnroll) {
     Line("for (; {0}k + {1} <= {0}K; {0}k += {1}) {{", acc, kUnroll);
     ++indent_;
-    for (int u = 0; u < kUnroll; ++u) PrintGemmBytesStep(g, acc, fmt::format("({}k + {})", acc, u));
+    for (int u = 0; u < kUnroll; ++u) step(fmt::format("({}k + {})", acc, u));
     Close();
   }
-  if (!fixed || g.k.value() / 4 % kUnroll != 0) {
+  if (!fixed || g.k.value() / g.k_group % kUnroll != 0) {
     Line("for (; {0}k < {0}K; {0}k++) {{", acc);
     ++indent_;
-    PrintGemmBytesStep(g, acc, acc + "k");
+    step(acc + "k");
     Close();
   }
   for (size_t i = 0; i < g.batch.size(); ++i) Close();
+}
+
+// Two steps of k. `n` is whole vectors: lowering pads B.
+void KernelPrinter::PrintGemmPairsStep(const BrGemm& g, const std::string& acc,
+                                       const std::string& group) {
+  Open();
+  for (int v = 0; v < GemmVectors(g); ++v) {
+    Line("vi32 B{}; BYTES_LOAD(B{}, {}B, {} * {} + {});", v, v, acc, group, Index(g.b_k * 2),
+         v * lanes_ * 4);
+  }
+  for (int r = 0; r < g.m; ++r) {
+    Line("vi32 A{}; BYTES_BROADCAST(A{}, {}A, {}L * {} + {} * 4);", r, r, acc, r,
+         Index(g.a_row * 2), group);
+    for (int v = 0; v < GemmVectors(g); ++v) {
+      const std::string c = fmt::format("{}_{}_{}", acc, r, v);
+      if (bf16_) {
+        Line("PAIRS_DOT({}, A{}, B{});", c, r, v);
+      } else {
+        Line("{0} = v_fma(high_half(A{1}), high_half(B{2}), {0});", c, r, v);
+        Line("{0} = v_fma(low_half(A{1}), low_half(B{2}), {0});", c, r, v);
+      }
+    }
+  }
+  Close();
 }
 
 // Four steps of k. `n` is whole vectors: lowering pads B.

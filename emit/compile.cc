@@ -248,8 +248,9 @@ Result<std::string> Link(const Build& b) {
 // What all kernels of one compilation have in their hash.
 std::string CommonKey(const SocSpec& soc, const std::string& sanitize,
                       const std::string& compiler_id) {
-  return fmt::format("\n{} {} {} {}{}\n{}\n{}", kEmitVersion, soc.vector_bytes, soc.masks,
-                     Joined(soc.cc_flags), sanitize, compiler_id, HashHex(Prelude(soc)));
+  return fmt::format("\n{} {} {} {}{}{}\n{}\n{}", kEmitVersion, soc.vector_bytes, soc.masks,
+                     Joined(soc.cc_flags), soc.bf16 ? "bf16" : "", sanitize, compiler_id,
+                     HashHex(Prelude(soc)));
 }
 
 }  // namespace

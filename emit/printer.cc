@@ -16,6 +16,7 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const SocSpec& soc)
       lanes_(soc.F32Lanes()),
       masks_(soc.masks),
       vnni_(soc.masks && soc.vnni),
+      bf16_(soc.masks && soc.bf16),
       scratch_(tile::PlanScratch(kernel)),
       vars_(kernel.vars.size()) {}
 

@@ -65,7 +65,8 @@ class KernelPrinter {
   void PrintGemm(const tile::Stmt& s);
   void PrintGemmLoops(const tile::BrGemm& g, const std::string& acc);
   void PrintGemmStep(const tile::BrGemm& g, const std::string& acc, const std::string& k);
-  void PrintGemmBytes(const tile::BrGemm& g, const std::string& acc);  // brgemm_int8.cc
+  void PrintGemmGroups(const tile::BrGemm& g, const std::string& acc);  // brgemm_int8.cc
+  void PrintGemmPairsStep(const tile::BrGemm& g, const std::string& acc, const std::string& group);
   void PrintGemmBytesStep(const tile::BrGemm& g, const std::string& acc, const std::string& group);
   void PrintEpilogue(const tile::Stmt& s, const std::string& acc);
   void PrintEpilogueRows(const tile::Stmt& s, const std::string& acc, const std::string& valid);
@@ -142,7 +143,7 @@ class KernelPrinter {
 
   const tile::Kernel& kernel_;
   const int lanes_;
-  const bool masks_, vnni_;
+  const bool masks_, vnni_, bf16_;
   tile::ScratchPlan scratch_;
   std::string out_;
   int indent_ = 0;

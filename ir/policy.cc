@@ -7,9 +7,10 @@
 namespace ge {
 
 std::string Policy::Key() const {
-  return fmt::format("opt={} off={} conv_tolerance={} region={}/{} interpret={} fold={}", opt_level,
-                     fmt::join(disabled, ","), conv_tolerance, max_region_nodes, max_region_inputs,
-                     interpret_kernels ? 1 : 0, fold_limit_bytes);
+  return fmt::format("opt={} off={} conv_tolerance={} bf16={} region={}/{} interpret={} fold={}",
+                     opt_level, fmt::join(disabled, ","), conv_tolerance, bf16 ? 1 : 0,
+                     max_region_nodes, max_region_inputs, interpret_kernels ? 1 : 0,
+                     fold_limit_bytes);
 }
 
 }  // namespace ge

@@ -12,6 +12,7 @@ struct Policy {
   int opt_level = 2;               // 0: the dull pipeline; 1: algebra only; 2: all
   std::set<std::string> disabled;  // passes and rules by name
   double conv_tolerance = 1e-4;    // relative error that Winograd may add; 0 = never Winograd
+  bool bf16 = false;  // weights and inputs of dots may be rounded to bf16; sums stay f32
   int max_region_nodes = 64;
   int max_region_inputs = 8;
   bool interpret_kernels = false;       // .om with TileIR text instead of native code

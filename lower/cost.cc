@@ -99,8 +99,10 @@ void Estimate::Gemm(const tile::BrGemm& gemm, double trips) {
   flops += 2 * macs;
   touched[gemm.a_buffer] += macs;
   touched[gemm.b_buffer] += macs;
-  // Bytes: four products per lane, by one instruction or (widened to 16 bits) by four.
-  const double per_lane = gemm.k_group == 4 && soc_.vnni ? 4 : 1;
+  // Bytes: four products per lane, by one instruction or (widened to 16 bits) by four. bf16: two.
+  const double per_lane = gemm.k_group == 4 && soc_.vnni   ? 4
+                          : gemm.k_group == 2 && soc_.bf16 ? 2
+                                                           : 1;
   cycles += macs / (soc_.F32Lanes() * soc_.fma_per_cycle * per_lane * 0.75);
 }
 

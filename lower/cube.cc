@@ -8,7 +8,8 @@ namespace ge {
 namespace {
 
 bool IsMatMul(const Node& n) {
-  return n.op->domain.empty() && (n.op->name == "MatMul" || n.op->name == "Gemm");
+  return (n.op->domain.empty() || n.op->domain == "ge") &&
+         (n.op->name == "MatMul" || n.op->name == "Gemm");
 }
 bool IsBytes(const Node& n) {
   return n.op->domain.empty() && (n.op->name == "ConvInteger" || n.op->name == "MatMulInteger");

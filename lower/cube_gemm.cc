@@ -82,10 +82,11 @@ void ForRowTiles(tile::Builder& b, Expr rows, int max_m,
   }
 }
 
-std::optional<Operand> AsOperand(const tile::Builder& b, tile::Val value, Expr row, Expr k) {
+std::optional<Operand> AsOperand(const tile::Builder& b, tile::Val value, Expr row, Expr k,
+                                 DType type) {
   const tile::Kernel& kernel = const_cast<tile::Builder&>(b).kernel();
   const tile::ValueNode& n = kernel.values[value.id];
-  if (n.op != tile::Op::kLoad || kernel.buffers[n.buffer].dtype != DType::kF32) return std::nullopt;
+  if (n.op != tile::Op::kLoad || kernel.buffers[n.buffer].dtype != type) return std::nullopt;
   std::optional<Linear> by_row = AsLinear(n.index, row);
   if (!by_row || DependsOn(by_row->coefficient, k)) return std::nullopt;
   std::optional<Linear> by_k = AsLinear(by_row->rest, k);

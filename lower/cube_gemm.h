@@ -31,9 +31,10 @@ struct Operand {
   int buffer = -1;
   Expr base, row_stride, k_stride;
 };
-// The operand that `value` (a Load) is, as a function of the two symbols; nullopt if it is no f32
-// load or not linear.
-std::optional<Operand> AsOperand(const tile::Builder& b, tile::Val value, Expr row, Expr k);
+// The operand that `value` (a Load) is, as a function of the two symbols; nullopt if it is no load
+// of this type or not linear.
+std::optional<Operand> AsOperand(const tile::Builder& b, tile::Val value, Expr row, Expr k,
+                                 DType type = DType::kF32);
 
 // Float elements of a constant, whatever its dtype.
 float FloatAt(const Constant& c, int64_t i);

@@ -6,10 +6,12 @@
 //
 // B is packed as [panel][k][nb]: at compile time if constant, else by a kernel before, unless its
 // rows can be read as they lie. With one B for all batches, batch and row are one axis.
+// bf16 factors on a chip with dots of pairs: A stays bf16, panels of B are [k / 2][nb][2].
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "abi/convert.h"
 #include "base/check.h"
 #include "lower/cube_gemm.h"
 #include "lower/loops.h"
@@ -72,17 +74,22 @@ class MatMulLowering {
         p_(ProductOf(g, node_)) {
     shared_b_ = AllOnes(p_.b_batch);
     rows_ = shared_b_ ? Product(p_.batch) * p_.m : p_.m;
+    auto is_bf16 = [&](int operand) {
+      return g.value(node_.inputs[operand]).type.dtype == DType::kBF16;
+    };
+    pairs_ = soc.bf16 && is_bf16(0) && is_bf16(1) && DivisibleBy(p_.k, 2);
+    type_ = pairs_ ? DType::kBF16 : DType::kF32;
   }
 
   Lowered Run() {
     direct_a_ = Probe(true);
-    direct_b_ = !g_.IsConstant(node_.inputs[1]) && DividesLanes() && Probe(false);
+    direct_b_ = !pairs_ && !g_.IsConstant(node_.inputs[1]) && DividesLanes() && Probe(false);
     if (!direct_a_) StageA();
     ChooseTiling();
     if (!direct_b_) PackB();
-    build_.AddKernel(
-        fmt::format("brgemm {}x{} rows {} of {}", tile_.m, nb_, ToString(group_), ToString(rows_)),
-        [&](LoweringContext& c) { Kernel(c); });
+    build_.AddKernel(fmt::format("brgemm {}{}x{} rows {} of {}", pairs_ ? "bf16 " : "", tile_.m,
+                                 nb_, ToString(group_), ToString(rows_)),
+                     [&](LoweringContext& c) { Kernel(c); });
     build_.AddBorders();
     return std::move(build_.lowered);
   }
@@ -98,7 +105,8 @@ class MatMulLowering {
     bool linear = false;
     c.b().For("p", BatchCount(), LoopKind::kSerial, [&](Expr p) {
       if (a) {
-        linear = OperandA(c, p).has_value();
+        std::optional<Operand> a = OperandA(c, p);
+        linear = a && (!pairs_ || a->k_stride.IsConst(1));
       } else {
         std::optional<Operand> b = OperandB(c, p);
         linear = b && b->row_stride.IsConst(1);
@@ -159,7 +167,7 @@ class MatMulLowering {
                            : OperandIndex(batch, p_.a_batch, row, k);
     Val v = c.Read(node_.inputs[0], idx);
     c.walk.reset();
-    return AsOperand(c.b(), v, r, k);
+    return AsOperand(c.b(), v, r, k, type_);
   }
 
   // row_stride is that of the column.
@@ -176,9 +184,9 @@ class MatMulLowering {
   }
 
   void StageA() {
-    a_temp_ = build_.AddTemp(BatchCount() * rows_ * p_.k * 4);
+    a_temp_ = build_.AddTemp(BatchCount() * rows_ * p_.k * BytesFor(type_, 1));
     build_.AddKernel("copy A", [&](LoweringContext& c) {
-      int temp = c.AddArg({KernelArg::Kind::kTemp, a_temp_}, "a", DType::kF32,
+      int temp = c.AddArg({KernelArg::Kind::kTemp, a_temp_}, "a", type_,
                           BatchCount() * rows_ * p_.k, true);
       LoopPolicy policy;
       policy.ns_per_iteration = 0.2;
@@ -206,12 +214,14 @@ class MatMulLowering {
     panels_ = CeilDiv(p_.n, nb_);
     // Rows of a chunk: its part of A in half of L2, work of 40 us or more, and 8 chunks if there is
     // enough.
-    const double ns_per_row = static_cast<double>(k) * tile_.nv / soc_.fma_per_cycle / soc_.ghz;
+    const double ns_per_row =
+        static_cast<double>(k) * tile_.nv / soc_.fma_per_cycle / soc_.ghz / (pairs_ ? 2 : 1);
     auto round = [&](double r) {
       return std::max<int64_t>(static_cast<int64_t>(r) / tile_.m, 1) * tile_.m;
     };
     int64_t group = rows_.IsConst() ? rows : round(64);
-    const int64_t fits = round(static_cast<double>(soc_.l2_bytes) / 2 / 4 / static_cast<double>(k));
+    const int64_t fits =
+        round(static_cast<double>(soc_.l2_bytes) / 2 / static_cast<double>(BytesFor(type_, 1) * k));
     group = std::min(group, std::max(fits, round(32)));
     const double chunks =
         static_cast<double>(HintValue(panels_) * std::max<int64_t>(HintValue(BatchCount()), 1));
@@ -231,10 +241,10 @@ class MatMulLowering {
   void PackB() {
     const Constant* constant = g_.ConstantOf(node_.inputs[1]);
     if (constant != nullptr) return PackConstant(*constant);
-    b_temp_ = build_.AddTemp(BatchCount() * panels_ * p_.k * nb_ * 4);
+    b_temp_ = build_.AddTemp(BatchCount() * panels_ * p_.k * nb_ * BytesFor(type_, 1));
     build_.AddKernel("pack B", [&](LoweringContext& c) {
       tile::Builder& b = c.b();
-      int temp = c.AddArg({KernelArg::Kind::kTemp, b_temp_}, "b", DType::kF32,
+      int temp = c.AddArg({KernelArg::Kind::kTemp, b_temp_}, "b", type_,
                           BatchCount() * panels_ * p_.k * nb_, true);
       b.For("p", BatchCount() * panels_, LoopKind::kParallel, [&](Expr p) {
         Index batch = Split(p_.batch, panels_.IsConst(1) ? p : FloorDiv(p, panels_));
@@ -250,7 +260,8 @@ class MatMulLowering {
   void PackElement(LoweringContext& c, int temp, const Index& batch, Expr first, Expr p, Expr k,
                    Expr col) {
     tile::Builder& b = c.b();
-    Expr at = (p * p_.k + k) * nb_ + col;
+    Expr at = pairs_ ? p * p_.k * nb_ + FloorDiv(k, 2) * (2 * nb_) + col * 2 + Mod(k, 2)
+                     : (p * p_.k + k) * nb_ + col;
     if (DivisibleBy(p_.n, nb_)) return b.Store(temp, at, ReadB(c, batch, k, first + col));
     Val inside = b.Cast(b.Index(Lt(first + col, p_.n)), DType::kBool);
     Val v = ReadB(c, batch, k, Min(first + col, p_.n - 1));
@@ -260,18 +271,20 @@ class MatMulLowering {
   void PackConstant(const Constant&) {
     const int64_t k = p_.k.value(), n = p_.n.value(), nb = nb_, panels = panels_.value();
     const bool trans = p_.trans_b;
+    const int group = pairs_ ? 2 : 1;
+    const DType type = type_;
     Pack pack;
     pack.source = node_.inputs[1];
-    pack.key = fmt::format("gemm panels of {}{}", nb, trans ? " transposed" : "");
-    pack.bytes = panels * k * nb * 4;
+    pack.key =
+        fmt::format("gemm {}panels of {}{}", pairs_ ? "bf16 " : "", nb, trans ? " transposed" : "");
+    pack.bytes = panels * k * nb * BytesFor(type_, 1);
     pack.fill = [=](const Constant& source, std::byte* out) {
-      float* to = reinterpret_cast<float*>(out);
+      int64_t to = 0;
       for (int64_t p = 0; p < panels; ++p) {
-        for (int64_t i = 0; i < k; ++i) {
-          for (int64_t c = 0; c < nb; ++c) {
-            int64_t col = p * nb + c;
-            *to++ = col >= n ? 0.0f : FloatAt(source, trans ? col * k + i : i * n + col);
-          }
+        for (int64_t i = 0; i < k * nb; ++i, ++to) {
+          const int64_t row = i / (nb * group) * group + i % group, col = p * nb + i / group % nb;
+          const float v = col >= n ? 0.0f : FloatAt(source, trans ? col * k + row : row * n + col);
+          StoreElement<float>(type, out, to, v);
         }
       }
     };
@@ -282,14 +295,14 @@ class MatMulLowering {
     tile::Builder& b = c.b();
     a_buffer_ = b_buffer_ = -1;
     if (a_temp_ >= 0) {
-      a_buffer_ = c.AddArg({KernelArg::Kind::kTemp, a_temp_}, "a", DType::kF32,
+      a_buffer_ = c.AddArg({KernelArg::Kind::kTemp, a_temp_}, "a", type_,
                            BatchCount() * rows_ * p_.k, false);
     }
     Expr b_elements = BatchCount() * panels_ * p_.k * nb_;
     if (b_pack_ >= 0)
-      b_buffer_ = c.AddArg({KernelArg::Kind::kPack, b_pack_}, "b", DType::kF32, b_elements, false);
+      b_buffer_ = c.AddArg({KernelArg::Kind::kPack, b_pack_}, "b", type_, b_elements, false);
     if (b_temp_ >= 0)
-      b_buffer_ = c.AddArg({KernelArg::Kind::kTemp, b_temp_}, "b", DType::kF32, b_elements, false);
+      b_buffer_ = c.AddArg({KernelArg::Kind::kTemp, b_temp_}, "b", type_, b_elements, false);
     Expr groups = CeilDiv(rows_, group_);
     b.For("p", BatchCount() * panels_ * groups, LoopKind::kParallel, [&](Expr p) {
       Expr batch = BatchCount().IsConst(1) ? Expr(0) : FloorDiv(p, panels_ * groups);
@@ -342,7 +355,8 @@ class MatMulLowering {
     g.a_k = a.k_stride;
     g.b_buffer = b.buffer;
     g.b = b.base;
-    g.b_k = b.k_stride;
+    g.k_group = pairs_ ? 2 : 1;
+    g.b_k = b.k_stride * g.k_group;
     c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
       Expr r = first + row;
       auto [place, at] = Place(batch, r);
@@ -377,6 +391,8 @@ class MatMulLowering {
   CubeBuild build_;
   const SocSpec& soc_;
   Product2 p_;
+  bool pairs_ = false;
+  DType type_ = DType::kF32;  // of A and B in memory
   bool shared_b_ = false, direct_a_ = false, direct_b_ = false, panel_outside_ = true;
   Expr rows_, panels_, group_;
   GemmTile tile_;

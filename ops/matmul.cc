@@ -1,6 +1,7 @@
 // MatMul  Y[b.., m, n] = sum_k A[b.., m, k] * B[b.., k, n]   (numpy rules: batch axes broadcast, a
 // 1-D
 //         operand gets an axis of size 1 that the result loses)
+// ge.MatMul, ge.Gemm   the same with a result in f32, whatever the type of A and B
 // Gemm    Y[m, n] = alpha * sum_k A'[m, k] * B'[k, n] + beta * C[m, n]   (C broadcasts one way)
 #include <fmt/format.h>
 
@@ -15,6 +16,11 @@ namespace {
 
 using tile::Val;
 
+// The type of a product: that of its sum where the node is ours, else the operands'.
+DType ResultType(const InferContext& c) {
+  return c.node.op->domain == "ge" ? DType::kF32 : c.In(0).dtype;
+}
+
 Status InferMatMul(InferContext& c) {
   GE_ASSIGN(DotShape s, MatMulShape(c.In(0).dims, c.In(1).dims));
   if (c.In(0).dtype != c.In(1).dtype)
@@ -23,7 +29,7 @@ Status InferMatMul(InferContext& c) {
   c.Check(Eq(s.k, s.k_b),
           fmt::format("MatMul: inner dims {} and {} differ", ToString(s.k), ToString(s.k_b)));
   for (auto& [cond, text] : s.checks) c.Check(cond, text);
-  c.Out(0, c.In(0).dtype, s.out);
+  c.Out(0, ResultType(c), s.out);
   return {};
 }
 
@@ -52,6 +58,17 @@ const OpDef& kMatMul =
                           "(f32[0,4], f32[4,3])"},
               .tolerance = 1e-4});
 
+[[maybe_unused]] const OpDef& kWideMatMul =
+    Register({.name = "MatMul",
+              .domain = "ge",
+              .min_inputs = 2,
+              .max_inputs = 2,
+              .infer = InferMatMul,
+              .lower = LowerMatMul,
+              .flops_per_element = 2,
+              .samples = {"(bf16[3,4], bf16[4,5])", "(f16[2,3,4], f16[4,6])"},
+              .tolerance = 1e-4});
+
 // Element (i, j) of the operand, transposed or not.
 Val Operand(Lowering& l, int input, bool transposed, Expr i, Expr j) {
   return transposed ? l.Load(input, {j, i}) : l.Load(input, {i, j});
@@ -78,7 +95,7 @@ Status InferGemm(InferContext& c) {
               fmt::format("Gemm: C {} does not broadcast to {}", ShapeText(bias), ShapeText(out)));
     }
   }
-  c.Out(0, a.dtype, out);
+  c.Out(0, ResultType(c), out);
   return {};
 }
 
@@ -107,6 +124,17 @@ const OpDef& kGemm = Register(
      .samples = {"(f32[3,4], f32[4,5], f32[5])",
                  "(f32[4,3], f32[5,4], f32[3,1]) {transA=1, transB=1, alpha=0.5, beta=2.0}",
                  "(f32[3,4], f32[5,4]) {transB=1}", "(f32[3,4], f32[4,5], f32[])"},
+     .tolerance = 1e-4});
+
+[[maybe_unused]] const OpDef& kWideGemm = Register(
+    {.name = "Gemm",
+     .domain = "ge",
+     .min_inputs = 2,
+     .max_inputs = 3,
+     .infer = InferGemm,
+     .lower = LowerGemm,
+     .flops_per_element = 2,
+     .samples = {"(bf16[3,4], bf16[4,5], f32[5])", "(bf16[3,4], bf16[5,4]) {transB=1, alpha=0.5}"},
      .tolerance = 1e-4});
 
 }  // namespace

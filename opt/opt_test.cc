@@ -183,6 +183,39 @@ TEST(Cse, KeepsWhatIsRandom) {
   EXPECT_EQ(After("cse", text), Same(text));
 }
 
+// One rounding for all readers of a value; small weights stay.
+TEST(Bf16, RoundsFactorsOnce) {
+  Graph g;
+  g.name = "g";
+  g.model = std::make_shared<Model>();
+  const ValueId x = g.AddInput("x", {DType::kF32, {8, 16}, {}});
+  auto weights = [&](const char* name, int64_t columns) {
+    return g.AddConstant(name, FromNumbers(DType::kF32, {16, columns},
+                                           std::vector<double>(16 * columns, 1.00390625)));
+  };
+  for (int64_t columns : {16, 32, 4}) {
+    const NodeId dot = g.AddNode(*FindOp("", "MatMul"), "dot" + std::to_string(columns),
+                                 {x, weights("w", columns)}, 1);
+    ASSERT_TRUE(Infer(g, g.node(dot)).ok());
+    g.outputs.push_back(g.node(dot).outputs[0]);
+  }
+  Policy policy;
+  EXPECT_FALSE(FindPass("bf16")->run(g, policy, {}));
+  policy.bf16 = true;
+  EXPECT_TRUE(FindPass("bf16")->run(g, policy, {}));
+  EXPECT_EQ(Verify(g).message(), "");
+  int casts = 0, rounded = 0, plain = 0;
+  for (NodeId n : g.order) {
+    casts += g.node(n).op->name == "Cast";
+    rounded += g.node(n).op->name == "MatMul" && g.node(n).op->domain == "ge";
+    plain += g.node(n).op->name == "MatMul" && g.node(n).op->domain.empty();
+  }
+  EXPECT_EQ(casts, 1);
+  EXPECT_EQ(rounded, 2);
+  EXPECT_EQ(plain, 1);
+  for (ValueId v : g.outputs) EXPECT_EQ(g.value(v).type.dtype, DType::kF32);
+}
+
 TEST(Rules, EachAppliesToItsSamples) {
   EXPECT_GT(AllRules().size(), 25u);
   for (const Rule* rule : AllRules()) {

@@ -17,6 +17,7 @@ struct SocSpec {
   int vector_registers = 16;
   bool masks = false;  // AVX-512 mask registers
   bool amx = false, vnni = false;
+  bool bf16 = false;  // dot products of bf16 pairs (vdpbf16ps) at the rate of f32 FMAs
   int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20;
   double ghz = 3.0;
   int fma_per_cycle = 2;  // vector FMAs

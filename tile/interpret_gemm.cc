@@ -64,6 +64,22 @@ void GemmBytes(const uint8_t* a, uint8_t flip, const int8_t* b, Strides s, int64
   }
 }
 
+// A and B bf16 in pairs: B's element (k, j) at (k / 2) * b_k + j * 2 + k % 2.
+void GemmPairs(const uint16_t* a, const uint16_t* b, Strides s, int64_t k, int m, int n, float* c) {
+  for (int r = 0; r < m; ++r) {
+    for (int64_t i = 0; i < k; i += 2) {
+      const float a0 = LoadElement<float>(DType::kBF16, a + r * s.a_row, i),
+                  a1 = LoadElement<float>(DType::kBF16, a + r * s.a_row, i + 1);
+      const uint16_t* bp = b + i / 2 * s.b_k;
+      for (int j = 0; j < n; ++j) {
+        const float b0 = LoadElement<float>(DType::kBF16, bp, 2 * j),
+                    b1 = LoadElement<float>(DType::kBF16, bp, 2 * j + 1);
+        c[r * n + j] = (c[r * n + j] + a1 * b1) + a0 * b0;
+      }
+    }
+  }
+}
+
 // Any storage types, computed in T (float or int32_t; integers wrap).
 template <class T>
 void GemmAny(const GemmCode& g, const void* a, int64_t a0, const void* b, int64_t b0, Strides s,
@@ -106,6 +122,9 @@ void Step(const GemmCode& g, Frame& f, void* acc, int64_t k) {
   } else if (g.k_group == 4) {
     GemmBytes(reinterpret_cast<const uint8_t*>(a) + a0, g.a_type == DType::kI8 ? 0x80 : 0,
               reinterpret_cast<const int8_t*>(b) + b0, s, k, g.m, g.n, static_cast<int32_t*>(acc));
+  } else if (g.k_group == 2) {
+    GemmPairs(reinterpret_cast<const uint16_t*>(a) + a0, reinterpret_cast<const uint16_t*>(b) + b0,
+              s, k, g.m, g.n, static_cast<float*>(acc));
   } else if (IsFloat(g.a_type)) {
     GemmAny(g, a, a0, b, b0, s, k, static_cast<float*>(acc));
   } else {

@@ -221,8 +221,12 @@ void Verifier::Gemm(const Stmt& s) {
   if (g.m < 1 || g.n < 1) Fault(where + ": empty tile");
   const bool bytes = BitWidth(k_.buffers[g.a_buffer].dtype) == 8 && !floats &&
                      k_.buffers[g.b_buffer].dtype == DType::kI8;
-  if (g.k_group != 1 && !(g.k_group == 4 && bytes && g.a_k.IsConst(1) && DivisibleBy(g.k, 4)))
-    Fault(where + ": groups of k need bytes, an i8 B, a_k 1 and a k that 4 divides");
+  const bool pairs =
+      k_.buffers[g.a_buffer].dtype == DType::kBF16 && k_.buffers[g.b_buffer].dtype == DType::kBF16;
+  const bool grouped = (g.k_group == 4 && bytes) || (g.k_group == 2 && pairs);
+  if (g.k_group != 1 && !(grouped && g.a_k.IsConst(1) && DivisibleBy(g.k, g.k_group)))
+    Fault(where +
+          ": groups of k need four bytes (B i8) or two bf16, a_k 1 and a k that the group divides");
   if (g.n_valid.IsConst() && g.n_valid.value() > g.n) Fault(where + ": n_valid exceeds n");
   for (const auto& batch : g.batch) InScope(batch.second, where);
   for (Expr e : {g.n_valid, g.k, g.a_row, g.a_k, g.b_k}) InScope(e, where);

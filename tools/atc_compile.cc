@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/compile.h"
+#include "soc/soc.h"
 #include "tools/aipp_config.h"
 #include "tools/gears.h"
 #include "tools/model_io.h"
@@ -137,8 +138,17 @@ Fault ApplyPrecision(const AtcOptions& o, Policy* policy, std::vector<std::strin
     policy->conv_tolerance = 0;
   for (const char* name : {"precision_mode", "precision_mode_v2"}) {
     const std::string mode = o.Get(name);
-    if (o.Has(name) && mode != "force_fp32" && mode != "must_keep_origin_dtype" && mode != "origin")
+    if (o.Has(name) && (mode.ends_with("_bf16") || mode == "mixed_bfloat16")) {
+      const auto soc = FindSoc(o.Get("soc_version"), nullptr);
+      policy->bf16 = soc.ok() && soc->bf16;
+      if (!policy->bf16)
+        notes->push_back(fmt::format(
+            "[--{}={}]: arithmetic stays in the model's types: this chip has no faster bf16", name,
+            mode));
+    } else if (o.Has(name) && mode != "force_fp32" && mode != "must_keep_origin_dtype" &&
+               mode != "origin") {
       notes->push_back(fmt::format("[--{}={}]: arithmetic stays in the model's types", name, mode));
+    }
   }
   if (!o.Has("op_precision_mode")) return {};
   std::string text;

@@ -114,7 +114,8 @@ constexpr OptionRow kOptions[] = {
     {"precision_mode", kOperator, kWorks, kChoice,
      "force_fp32|force_fp16|cube_fp16in_fp32out|allow_mix_precision|allow_fp32_to_fp16|"
      "must_keep_origin_dtype|allow_mix_precision_fp16|allow_mix_precision_bf16|allow_fp32_to_bf16",
-     "arithmetic stays in the model's types: f32 is faster here and exact",
+     "*_bf16: dots with constant weights in bf16 with f32 sums, on chips with bf16 dots "
+     "(avx512_bf16 without AMX); else arithmetic stays in the model's types",
      "ge.exec.precision_mode"},
     {"precision_mode_v2", kOperator, kWorks, kChoice,
      "origin|fp16|cube_fp16in_fp32out|mixed_float16|mixed_bfloat16|cube_hif8|mixed_hif8",

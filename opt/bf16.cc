@@ -1,0 +1,91 @@
+// bf16: dots with constant weights take their factors rounded to bf16 and sum in f32, where the
+// policy allows it. Everything between dots stays f32.
+//
+//   MatMul(x, #w)  ->  ge.MatMul(Cast(x, bf16), #w rounded)          and so Gemm
+//
+// A value that several dots read is rounded once, by whoever makes it: the Cast is pointwise and
+// joins the producer's region. It is moved before a Reshape, which would keep it from that.
+#include <unordered_map>
+
+#include "ir/opdef.h"
+#include "ir/patch.h"
+#include "opt/facts.h"
+#include "opt/pass.h"
+
+namespace ge {
+namespace {
+
+constexpr int64_t kSmallestSide = 16;  // of weights: less is not worth a conversion
+
+// Weights [k, n] (or transposed) that a bf16 dot takes in whole pairs of k.
+const Constant* WeightsOf(const Graph& g, const Node& n) {
+  if (!n.op->domain.empty() || (n.op->name != "MatMul" && n.op->name != "Gemm")) return nullptr;
+  if (g.value(n.outputs[0]).type.dtype != DType::kF32 || g.IsConstant(n.inputs[0])) return nullptr;
+  if (AttrOr<int64_t>(n, "transA", 0) != 0 || g.value(n.inputs[0]).type.rank() < 2) return nullptr;
+  const Constant* w = g.ConstantOf(n.inputs[1]);
+  if (w == nullptr || w->dims.size() != 2) return nullptr;
+  const bool turned = AttrOr<int64_t>(n, "transB", 0) != 0;
+  const int64_t k = w->dims[turned ? 1 : 0], columns = w->dims[turned ? 0 : 1];
+  return k % 2 == 0 && k >= kSmallestSide && columns >= kSmallestSide ? w : nullptr;
+}
+
+class Rounding {
+ public:
+  explicit Rounding(Graph& g) : g_(g), uses_(g) {}
+
+  bool Run() {
+    bool changed = false;
+    for (NodeId n : uses_.Order()) changed |= Visit(n);
+    return changed;
+  }
+
+ private:
+  bool Visit(NodeId id) {
+    const Node& n = g_.node(id);
+    const Constant* w = uses_.Dead(id) ? nullptr : WeightsOf(g_, n);
+    if (w == nullptr) return false;
+    const auto numbers = Numbers(*w);
+    if (!numbers) return false;
+    Patch p(uses_, {id});
+    const ValueId x = n.inputs[0], weights = n.inputs[1];
+    auto rounded_x = rounded_.find(x), rounded_w = rounded_.find(weights);
+    std::vector<ValueId> inputs = n.inputs;
+    const Attrs attrs = n.attrs;
+    inputs[0] = rounded_x != rounded_.end() ? rounded_x->second : Rounded(p, x);
+    inputs[1] = rounded_w != rounded_.end() ? rounded_w->second
+                                            : p.Const(FromNumbers(DType::kBF16, w->dims, *numbers));
+    const ValueId y = n.outputs[0];
+    p.Replace(y, p.Add("ge." + n.op->name, inputs, attrs));
+    if (!p.Apply()) return false;
+    rounded_[x] = inputs[0];
+    rounded_[weights] = inputs[1];
+    return true;
+  }
+
+  ValueId Rounded(Patch& p, ValueId x) {
+    const Attrs to = {{"to", static_cast<int64_t>(DType::kBF16)}};
+    const NodeId producer = g_.value(x).producer;
+    if (producer == kNone || g_.node(producer).op->name != "Reshape" || !uses_.HasOneUse(x))
+      return p.Add("Cast", {x}, to);
+    const std::vector<ValueId> from = g_.node(producer).inputs;
+    const Attrs attrs = g_.node(producer).attrs;
+    return p.Add("Reshape", {p.Add("Cast", {from[0]}, to), from[1]}, attrs);
+  }
+
+  Graph& g_;
+  UseLists uses_;
+  std::unordered_map<ValueId, ValueId> rounded_;
+};
+
+bool Run(Graph& g, const Policy& policy, const PassServices&) {
+  if (!policy.bf16) return false;
+  bool changed = false;
+  ForEachGraph(g, [&](Graph& each) { changed |= Rounding(each).Run(); });
+  return changed;
+}
+
+[[maybe_unused]] const bool kRegistered =
+    RegisterPass({.name = "bf16", .needs = {}, .gives = {}, .run = Run});
+
+}  // namespace
+}  // namespace ge
