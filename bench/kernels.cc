@@ -12,9 +12,9 @@
 #include <fstream>
 #include <random>
 
-#include "bench/peak.h"
 #include "driver/compile.h"
 #include "ir/opdef.h"
+#include "tools/peak.h"
 #include "tools/session.h"
 
 namespace ge {

@@ -124,13 +124,16 @@ def reference(path, feeds):
     return [name], [(1 / (1 + np.exp(-x))).astype(np.float32)]
 
 
-def compile_model(build, path, out, level, soc, shapes, cache):
-    key = "%s_O%d_%s%s.om" % (os.path.basename(path)[:-5], level, soc or "host", "_fixed" if shapes else "")
+def compile_model(build, path, out, level, soc, shapes, cache, precision=""):
+    key = "%s_O%d_%s%s%s.om" % (os.path.basename(path)[:-5], level, soc or "host", "_fixed" if shapes else "",
+                                "_" + precision if precision else "")
     om = os.path.join(out, key)
     command = [os.path.join(build, "bin", "atc"), "--model=" + path, "--framework=5", "--output=" + om,
                "--opt_level=%d" % level, "--cache_dir=" + cache]
     if soc:
         command.append("--soc_version=" + soc)
+    if precision:
+        command.append("--precision_mode=" + precision)
     if shapes:
         command.append("--input_shape=" + shapes)
     t = time.perf_counter()

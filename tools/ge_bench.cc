@@ -10,6 +10,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/file_map.h"
+#include "om/file.h"
+#include "tools/peak.h"
 #include "tools/session.h"
 #include "tools/verbs.h"
 
@@ -24,6 +27,8 @@ struct BenchOptions {
   double seconds = 5;
 };
 
+constexpr int kProfiles = 7;
+
 using Clock = std::chrono::steady_clock;
 double Ms(Clock::time_point a, Clock::time_point b) {
   return std::chrono::duration<double, std::milli>(b - a).count();
@@ -35,14 +40,46 @@ double PeakRssMb() {
   return usage.ru_maxrss / 1024.0;
 }
 
-void PrintProfile(const om::Plan& plan, const std::vector<int64_t>& ns, int count) {
+// Operations and bytes of each task as the compiler counted them; empty records where it did not.
+Result<nlohmann::json> TaskCounts(const std::string& model) {
+  GE_ASSIGN(FileMap file, FileMap::Open(model));
+  GE_ASSIGN(om::OmView view, om::ReadOm(file.bytes(), false));
+  auto description = nlohmann::json::parse(view.description, nullptr, /*allow_exceptions=*/false);
+  return description.is_object() ? description.value("tasks", nlohmann::json::array())
+                                 : nlohmann::json::array();
+}
+
+// What all threads could do at best, measured on one of them now.
+struct Limits {
+  double gflops = 0, gb_per_s = 0;
+};
+
+// ns of a task that does this much at the FMA peak, or reads as much at the speed of memory.
+double RoofNs(const nlohmann::json& task, const Limits& limits) {
+  return std::max(task.value("flops", 0.0) / limits.gflops,
+                  task.value("bytes", 0.0) / limits.gb_per_s);
+}
+
+// Slowest first. Estimates and counts are for the hint sizes of a dynamic model.
+void PrintProfile(const om::Plan& plan, const std::vector<int64_t>& ns, int count,
+                  const nlohmann::json& counts, const Limits& limits) {
   std::vector<size_t> order(ns.size());
   for (size_t i = 0; i < ns.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return ns[a] > ns[b]; });
-  std::printf("%10s %10s  task\n", "measured", "estimate");
+  std::printf("limits: %.0f GFLOP/s f32, %.1f GB/s%s\n", limits.gflops, limits.gb_per_s,
+              plan.symbols.empty() ? "" : "; estimates are for typical sizes");
+  std::printf("%10s %10s %7s  task\n", "measured", "estimate", "of roof");
   for (size_t i = 0; i < order.size() && i < static_cast<size_t>(count); ++i) {
     const om::Task& t = plan.tasks[order[i]];
-    std::printf("%8.1fus %8.1fus  %s\n", ns[order[i]] / 1e3, t.cost / 1e3, t.name.c_str());
+    const auto measured = static_cast<double>(ns[order[i]]);
+    std::string roof = "-", schedule;
+    if (order[i] < counts.size() && counts[order[i]].contains("flops")) {
+      if (plan.symbols.empty() && measured > 0)
+        roof = fmt::format("{:.0f} %", 100 * RoofNs(counts[order[i]], limits) / measured);
+      schedule = counts[order[i]].value("schedule", "");
+    }
+    std::printf("%8.1fus %8.1fus %7s  %s  %s\n", measured / 1e3, static_cast<double>(t.cost) / 1e3,
+                roof.c_str(), t.name.c_str(), schedule.c_str());
   }
 }
 
@@ -74,23 +111,37 @@ Status Bench(BenchOptions& o) {
     GE_TRY(execute());
     ms.push_back(Ms(a, Clock::now()));
   }
+  Limits limits;
   if (o.per_kernel > 0) {
+    // The least of several runs: a task is short, and an interruption long.
     run->EnableProfile(true);
-    GE_TRY(execute());
-    PrintProfile(model->plan(), run->profile(), o.per_kernel);
+    std::vector<int64_t> ns;
+    for (int i = 0; i < kProfiles; ++i) {
+      GE_TRY(execute());
+      const std::vector<int64_t>& now = run->profile();
+      if (ns.empty()) ns = now;
+      for (size_t t = 0; t < ns.size(); ++t) ns[t] = std::min(ns[t], now[t]);
+    }
+    GE_ASSIGN(const nlohmann::json counts, TaskCounts(o.model));
+    limits = {MeasureFmaPeak() * model->threads(), MeasureReadRate() * model->threads()};
+    PrintProfile(model->plan(), ns, o.per_kernel, counts, limits);
   }
   std::sort(ms.begin(), ms.end());
-  const nlohmann::json result = {{"model", o.model},
-                                 {"threads", model->threads()},
-                                 {"rounds", ms.size()},
-                                 {"median_ms", ms[ms.size() / 2]},
-                                 {"min_ms", ms.front()},
-                                 {"p99_ms", ms[std::min(ms.size() - 1, ms.size() * 99 / 100)]},
-                                 {"load_ms", Ms(t0, t1)},
-                                 {"first_run_ms", Ms(t2, t3)},
-                                 {"peak_rss_mb", PeakRssMb()},
-                                 {"arena_mb", run->stats().arena_bytes / 1e6},
-                                 {"weights_mb", model->weight_bytes() / 1e6}};
+  nlohmann::json result = {{"model", o.model},
+                           {"threads", model->threads()},
+                           {"rounds", ms.size()},
+                           {"median_ms", ms[ms.size() / 2]},
+                           {"min_ms", ms.front()},
+                           {"p99_ms", ms[std::min(ms.size() - 1, ms.size() * 99 / 100)]},
+                           {"load_ms", Ms(t0, t1)},
+                           {"first_run_ms", Ms(t2, t3)},
+                           {"peak_rss_mb", PeakRssMb()},
+                           {"arena_mb", run->stats().arena_bytes / 1e6},
+                           {"weights_mb", model->weight_bytes() / 1e6}};
+  if (o.per_kernel > 0) {
+    result["limit_gflops"] = limits.gflops;
+    result["limit_gb_per_s"] = limits.gb_per_s;
+  }
   std::printf(
       "threads %d  rounds %zu  median %.3f ms  min %.3f ms  p99 %.3f ms  load %.2f ms  first run "
       "%.2f ms  peak %.1f MB\n",
@@ -118,7 +169,8 @@ void AddBenchVerb(CLI::App& app, int& exit_code) {
   verb->add_option("--input", o->inputs.files, "as for ge run")->expected(1, 1 << 16);
   verb->add_option("--shape", o->shapes, "NAME:dims of a dynamic input that is random")
       ->expected(1, 1 << 16);
-  verb->add_option("--per-kernel", o->per_kernel, "print the N slowest tasks");
+  verb->add_option("--per-kernel", o->per_kernel,
+                   "print the N slowest tasks: time, estimate, fraction of the roofline");
   verb->add_option("--json", o->json, "write the figures to this file");
   verb->callback([o, &exit_code] { exit_code = ExitCode(Bench(*o), o->model); });
 }

@@ -1,10 +1,12 @@
 // Twelve or sixteen independent chains of fused multiply-adds: enough to hide a latency of four
 // cycles on two ports.
 
-#include "bench/peak.h"
+#include "tools/peak.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <vector>
 
 namespace ge {
 namespace {
@@ -47,6 +49,23 @@ double MeasureFmaPeak() {
   const bool wide = __builtin_cpu_supports("avx512f");
   double best = 0;
   for (int i = 0; i < 20; ++i) best = std::max(best, wide ? Peak512(200000) : Peak256(400000));
+  return best;
+}
+
+double MeasureReadRate() {
+  constexpr size_t kWords = (size_t{96} << 20) / sizeof(uint64_t);
+  const std::vector<uint64_t> data(kWords, 1);
+  double best = 0;
+  for (int round = 0; round < 3; ++round) {
+    const auto t = std::chrono::steady_clock::now();
+    uint64_t sums[8] = {};
+    for (size_t i = 0; i < kWords; i += 8)
+      for (size_t j = 0; j < 8; ++j) sums[j] += data[i + j];
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
+    for (uint64_t& sum : sums) asm volatile("" : : "r"(sum));
+    best = std::max(best, static_cast<double>(kWords * sizeof(uint64_t)) / seconds / 1e9);
+  }
   return best;
 }
 
