@@ -134,7 +134,12 @@ Status Prepare(Compilation& c) {
       CountRewrite(line, &c.report);
       c.Log(line);
     };
+  if (c.request.refine) {
+    RunPasses(*c.graph, policy, PassNames(policy));
+    GE_TRY(c.request.refine(*c.graph));
+  }
   Optimise(*c.graph, c.soc, policy);
+  OrderNodes(*c.graph, c.request.node_order);
   c.report.nodes_out = static_cast<int>(c.graph->order.size());
   watch.Lap(c.report.optimise_s);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "driver/node_order.h"
 #include "ir/graph.h"
 #include "ir/policy.h"
 #include "soc/soc.h"
@@ -22,6 +23,9 @@ struct CompileRequest {
   std::map<std::string, std::string> op_names;  // see onnx::ImportOptions
   // Changes the imported graph (types of inputs and outputs, preprocessing) before all passes.
   std::function<Status(Graph&)> adapt;
+  // Changes the graph as the passes leave it (types of arithmetic); the passes run once more.
+  std::function<Status(Graph&)> refine;
+  NodeOrder node_order = NodeOrder::kModel;
   std::string soc_version;
   Policy policy;
   std::string cache_dir;     // of compiled kernels; "" = default, "off"

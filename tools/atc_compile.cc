@@ -17,6 +17,7 @@
 #include "tools/aipp_config.h"
 #include "tools/gears.h"
 #include "tools/model_io.h"
+#include "tools/precision.h"
 #include "tools/shape_option.h"
 #include "tools/switches.h"
 
@@ -94,6 +95,7 @@ struct Plan {
   std::vector<OutputType> output_types;
   std::vector<std::string> fp16_inputs;
   std::vector<AippConfig> aipp;
+  Precision precision;
   Fault fault;  // of adapting the graph
 };
 
@@ -127,7 +129,7 @@ Fault Adapt(const AtcOptions& o, Plan* p, Graph* g) {
 }
 
 // high_precision for all operators, or for Conv: no algorithm that rounds more than the plain one.
-Fault ApplyPrecision(const AtcOptions& o, Policy* policy, std::vector<std::string>* notes) {
+Fault ApplyPrecision(const AtcOptions& o, Policy* policy) {
   const auto names_conv = [](const std::string& list, char separator) {
     for (const std::string& op : SplitList(list, separator))
       if (op == "Conv" || op == "Conv2D" || op == "Convolution") return true;
@@ -136,20 +138,6 @@ Fault ApplyPrecision(const AtcOptions& o, Policy* policy, std::vector<std::strin
   if (o.Get("op_select_implmode").starts_with("high_precision") &&
       (!o.Has("optypelist_for_implmode") || names_conv(o.Get("optypelist_for_implmode"), ',')))
     policy->conv_tolerance = 0;
-  for (const char* name : {"precision_mode", "precision_mode_v2"}) {
-    const std::string mode = o.Get(name);
-    if (o.Has(name) && (mode.ends_with("_bf16") || mode == "mixed_bfloat16")) {
-      const auto soc = FindSoc(o.Get("soc_version"), nullptr);
-      policy->bf16 = soc.ok() && soc->bf16;
-      if (!policy->bf16)
-        notes->push_back(fmt::format(
-            "[--{}={}]: arithmetic stays in the model's types: this chip has no faster bf16", name,
-            mode));
-    } else if (o.Has(name) && mode != "force_fp32" && mode != "must_keep_origin_dtype" &&
-               mode != "origin") {
-      notes->push_back(fmt::format("[--{}={}]: arithmetic stays in the model's types", name, mode));
-    }
-  }
   if (!o.Has("op_precision_mode")) return {};
   std::string text;
   if (Fault f = ReadSmallFile("op_precision_mode", o.Get("op_precision_mode"), &text); f.any())
@@ -183,12 +171,27 @@ Fault FillRequest(const AtcOptions& o, Plan* p, std::vector<std::string>* notes)
   r.policy.opt_level = o.Has("opt_level")       ? std::stoi(o.Get("opt_level"))
                        : o.Is("oo_level", "O1") ? 1
                                                 : 2;
+  if (o.Has("topo_sorting_mode"))
+    r.node_order = o.Is("topo_sorting_mode", "0")   ? NodeOrder::kBreadth
+                   : o.Is("topo_sorting_mode", "1") ? NodeOrder::kDepth
+                   : o.Is("topo_sorting_mode", "2") ? NodeOrder::kReverseDepth
+                                                    : NodeOrder::kModel;
   r.policy.interpret_kernels = o.Has("interpret");
   r.policy.reuse_memory = !o.Is("disable_reuse_memory", "1");
   for (const std::string& name : SplitList(o.Get("disable_passes"), ','))
     if (!name.empty()) r.policy.disabled.insert(name);
   if (Fault f = ApplySwitches(o, &r.policy, notes); f.any()) return f;
-  if (Fault f = ApplyPrecision(o, &r.policy, notes); f.any()) return f;
+  if (Fault f = ApplyPrecision(o, &r.policy); f.any()) return f;
+  if (Fault f = ReadPrecision(o, &p->precision); f.any()) return f;
+  // Where dots in bf16 are faster, they are all that a bf16 mode changes.
+  const bool exceptions =
+      o.Has("keep_dtype") || o.Has("modify_mixlist") || o.Has("customize_dtypes");
+  if (p->precision.mode == Precision::Mode::kMixed && p->precision.half == DType::kBF16 &&
+      !exceptions) {
+    const auto soc = FindSoc(o.Get("soc_version"), nullptr);
+    r.policy.bf16 = soc.ok() && soc->bf16;
+    if (r.policy.bf16) p->precision.mode = Precision::Mode::kOrigin;
+  }
   const bool old = o.Has("input_shape_range");
   if (Fault f =
           ParseInputShape(o.Get(old ? "input_shape_range" : "input_shape"), old, &r.input_shapes);
@@ -263,6 +266,12 @@ Fault CompileWith(const AtcOptions& o, const std::string& command_line,
     return plan.fault.any() ? Invalid(plan.fault.message) : Status();
   };
   const bool info = o.Is("log", "info") || o.Is("log", "debug");
+  int halves = 0;
+  if (plan.precision.Changes())
+    request.refine = [&](Graph& g) -> Status {
+      halves = RoundToHalf(plan.precision, &g, request.log);
+      return {};
+    };
   if (info) request.log = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
   for (const std::string& note : notes) std::printf("note: %s\n", note.c_str());
   std::fflush(stdout);
@@ -274,6 +283,7 @@ Fault CompileWith(const AtcOptions& o, const std::string& command_line,
   if (plan.fault.any()) return plan.fault;
   if (!report.ok()) return FaultOf(report.status());
   for (const std::string& note : report->notes) std::printf("note: %s\n", note.c_str());
+  if (plan.precision.Changes()) std::printf("note: %d nodes compute in half precision\n", halves);
   if (info) PrintReport(*report);
   const std::string stat = o.Get("export_compile_stat");
   if (stat == "2" || (stat == "1" && info))

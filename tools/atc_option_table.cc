@@ -90,8 +90,10 @@ constexpr OptionRow kOptions[] = {
      "ge.oo.constantFolding"},
     {"oo_dead_code_elimination", kModel, kWorks, kBool, "true", "remove what nothing uses",
      "ge.oo.deadCodeElimination"},
-    {"topo_sorting_mode", kModel, kAccepted, kChoice, "1|0|2|3",
-     "the order is the model's, which keeps memory small", "ge.topoSortingMode"},
+    {"topo_sorting_mode", kModel, kWorks, kChoice, "1|0|2|3",
+     "order of the nodes: 0 breadth first, 1 depth first, 2 depth first from the outputs, 3 the "
+     "model's (also if the option is not given)",
+     "ge.topoSortingMode"},
     {"enable_single_stream", kModel, kAccepted, kBool, "false", "a model is one stream of tasks",
      "ge.enableSingleStream"},
     {"multi_stream_parallel_mode", kModel, kAccepted, kText, "cv|LoadBalance:N|MainStream:N",
@@ -114,16 +116,24 @@ constexpr OptionRow kOptions[] = {
     {"precision_mode", kOperator, kWorks, kChoice,
      "force_fp32|force_fp16|cube_fp16in_fp32out|allow_mix_precision|allow_fp32_to_fp16|"
      "must_keep_origin_dtype|allow_mix_precision_fp16|allow_mix_precision_bf16|allow_fp32_to_bf16",
-     "*_bf16: dots with constant weights in bf16 with f32 sums, on chips with bf16 dots "
-     "(avx512_bf16 without AMX); else arithmetic stays in the model's types",
+     "force_fp16 and allow_mix_precision: values are rounded as half precision would (f16, or "
+     "bf16), "
+     "kernels compute in f32; *_bf16 on chips with bf16 dots (avx512_bf16 without AMX), and no "
+     "lists "
+     "of exceptions: dots with constant weights in bf16 with f32 sums; cube_fp16in_fp32out rounds "
+     "what convolutions and products read; the others leave the model's types",
      "ge.exec.precision_mode"},
     {"precision_mode_v2", kOperator, kWorks, kChoice,
      "origin|fp16|cube_fp16in_fp32out|mixed_float16|mixed_bfloat16|cube_hif8|mixed_hif8",
      "as precision_mode; hif8 is refused", "ge.exec.precision_mode_v2"},
-    {"modify_mixlist", kOperator, kAccepted, kFile, "FILE", "operators of mixed precision",
+    {"modify_mixlist", kOperator, kWorks, kFile, "FILE",
+     "JSON: white-list, black-list and gray-list of mixed precision, each with to-add and "
+     "to-remove",
      "ge.exec.modify_mixlist"},
-    {"keep_dtype", kOperator, kAccepted, kFile, "FILE", "operators that keep their types"},
-    {"customize_dtypes", kOperator, kAccepted, kFile, "FILE", "types of operators",
+    {"keep_dtype", kOperator, kWorks, kFile, "FILE",
+     "lines Node or OpType::Name: what keeps its types in every precision mode"},
+    {"customize_dtypes", kOperator, kWorks, kFile, "FILE",
+     "lines Node:InputDtype:float16,..,OutputDtype:float16 or OpType::Name:..: what is rounded",
      "ge.customizeDtypes"},
     {"op_precision_mode", kOperator, kWorks, kFile, "FILE",
      "lines Op=high_precision; Conv=high_precision turns Winograd off",
