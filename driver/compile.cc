@@ -292,7 +292,9 @@ Result<std::unique_ptr<Graph>> ImportModel(const CompileRequest& request) {
     if (!file) return Error(Code::kNotFound, "cannot open the file");
     std::stringstream text;
     text << file.rdbuf();
-    return ParseGraph(text.str());
+    GE_ASSIGN(std::unique_ptr<Graph> graph, ParseGraph(text.str()));
+    if (Status s = Verify(*graph); !s.ok()) return Invalid(s.message());
+    return graph;
   }
   onnx::ImportOptions options;
   options.input_shapes = request.input_shapes;

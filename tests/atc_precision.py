@@ -1,14 +1,13 @@
 """Precision modes of atc: values are rounded where half precision rounds, and only there; node orders.
 
-  python3 tests/atc_precision.py BUILD_FOLDER MODELS_FOLDER
+Runs with atc_options.py.
 """
 import json
 import os
 import re
 import struct
-import unittest
 
-from atc_options import Case, mm
+from atc_case import Case, mm
 
 
 def halves(values):
@@ -115,7 +114,3 @@ class NodeOrder(Case):
         self.assertEqual(order("--topo_sorting_mode=0"), ["a0", "b0", "a1", "b1", "a2", "b2"])
         self.assertEqual(order("--topo_sorting_mode=1"), ["a0", "a1", "a2", "b0", "b1", "b2"])
         self.assertEqual(order("--topo_sorting_mode=2"), ["b0", "b1", "b2", "a0", "a1", "a2"])
-
-
-if __name__ == "__main__":
-    unittest.main(argv=["atc_precision"])

@@ -34,8 +34,6 @@ add_test(NAME report COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/report.py ${CMAKE
 set_tests_properties(report PROPERTIES FIXTURES_REQUIRED "models;compiled")
 add_test(NAME atc_options COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/atc_options.py ${CMAKE_BINARY_DIR} ${models})
 set_tests_properties(atc_options PROPERTIES FIXTURES_REQUIRED models)
-add_test(NAME atc_precision COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/atc_precision.py ${CMAKE_BINARY_DIR} ${models})
-set_tests_properties(atc_precision PROPERTIES FIXTURES_REQUIRED models)
 add_test(NAME hostile COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/hostile.py ${CMAKE_BINARY_DIR})
 
 foreach(how "code;2" "code;0" "interp;2")

@@ -48,7 +48,7 @@ constexpr Key kKeys[] = {
     {"mean_chn_*", 0, 255},
     {"min_chn_*", 0, 255, false},
     {"var_reci_chn_*", -65504, 65504, false},
-    {"raw_rgbir_to_f16_n", 0, 65535},
+    {"raw_rgbir_to_f16_n", 0, 15},
 };
 
 bool Matches(std::string_view pattern, std::string_view name) {
@@ -61,7 +61,8 @@ bool Matches(std::string_view pattern, std::string_view name) {
 }
 
 constexpr const char* kFormats[] = {"YUV420SP_U8", "XRGB8888_U8", "RGB888_U8",   "YUV400_U8",
-                                    "ARGB8888_U8", "YUYV_U8",     "YUV422SP_U8", "AYUV444_U8"};
+                                    "ARGB8888_U8", "YUYV_U8",     "YUV422SP_U8", "AYUV444_U8",
+                                    "RAW10",       "RAW12",       "RAW16",       "RAW24"};
 
 struct Piece {
   std::string text;
@@ -135,7 +136,7 @@ Fault SetKey(const Piece& key, const std::string& value, AippConfig* config) {
     if (std::none_of(std::begin(kFormats), std::end(kFormats), known))
       return Bad(key.line, fmt::format("input_format [{}] is not supported", value),
                  "YUV420SP_U8, YUV422SP_U8, YUYV_U8, YUV400_U8, RGB888_U8, XRGB8888_U8, "
-                 "ARGB8888_U8 or AYUV444_U8");
+                 "ARGB8888_U8, AYUV444_U8, RAW10, RAW12, RAW16 or RAW24");
     config->input_format = value;
   } else if (key.text == "related_input_name") {
     config->related_input_name = value;
@@ -151,14 +152,14 @@ Fault CheckConfig(const AippConfig& c, int line) {
                                            : Bad(line, "a dynamic aipp_op needs max_src_image_size",
                                                  "bytes of the largest input");
   if (c.input_format.empty()) return Bad(line, "a static aipp_op needs input_format");
-  if (c.Int("rotation_angle") != 0)
-    return Bad(line, "rotation_angle is not supported", "rotate the picture before");
+  if (c.Int("rotation_angle") % 90 != 0)
+    return Bad(line, "rotation_angle is no right angle", "0, 90, 180 or 270");
   const bool yuv420 = c.input_format == "YUV420SP_U8";
   const bool pairs = yuv420 || c.input_format == "YUYV_U8" || c.input_format == "YUV422SP_U8";
   if (pairs && c.Int("src_image_size_w") % 2) return Bad(line, "src_image_size_w must be even");
   if (yuv420 && c.Int("src_image_size_h") % 2) return Bad(line, "src_image_size_h must be even");
-  if (c.input_format == "YUV400_U8" && c.Int("csc_switch"))
-    return Bad(line, "csc_switch needs three channels, YUV400_U8 has one");
+  if ((c.input_format == "YUV400_U8" || c.input_format.starts_with("RAW")) && c.Int("csc_switch"))
+    return Bad(line, fmt::format("csc_switch needs three channels, {} has one", c.input_format));
   if (c.Int("crop") && (!c.Int("src_image_size_w") || !c.Int("src_image_size_h")))
     return Bad(line, "crop needs src_image_size_w and src_image_size_h");
   for (const auto& [start, size, whole] :

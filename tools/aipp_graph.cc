@@ -1,14 +1,16 @@
 // AIPP as ordinary operators, so that they are fused into the model's first regions:
 //
-//   crop -> resize -> channel swaps -> csc -> (x - mean - min) * var_reci -> padding
+//   crop -> resize -> rotation -> channel swaps -> csc -> (x - mean - min) * var_reci -> padding
 //   csc:  y[i] = clamp((sum_j matrix[i][j] * (x[j] - input_bias[j]) >> 8) + output_bias[i], 0, 255)
 //
-// Channels are i32[N,h,w] up to the colour conversion, which is exact; then f32. Rounding:
-// docs/aipp.md.
+// Channels are i32[N,h,w] up to the colour conversion, which is exact; then f32. Raw pictures are
+// one channel, scaled by a power of two instead of converted. Rounding: docs/aipp.md.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 
 #include "ir/expand.h"
 #include "tools/aipp_config.h"
@@ -42,6 +44,16 @@ struct Ops {
   }
   ValueId Slice(ValueId v, int64_t axis, Expr from, Expr to) {
     return e.Op("Slice", {v, e.Exprs({from}), e.Exprs({to}), e.Ints({axis})});
+  }
+  // Lines of an axis from the last to the first.
+  ValueId Reverse(ValueId v, int64_t axis) {
+    return e.Op("Slice", {v, e.Ints({-1}), e.Ints({INT64_MIN}), e.Ints({axis}), e.Ints({-1})});
+  }
+  // Clockwise, [N,h,w].
+  ValueId Rotate(ValueId v, int64_t degrees) {
+    if (degrees != 180) v = e.Op("Transpose", {v}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+    if (degrees != 90) v = Reverse(v, 1);
+    return degrees == 270 ? v : Reverse(v, 2);
   }
   ValueId Csc(const Channels& in, const Channels& matrix_row, const Channels& input_bias,
               ValueId output_bias) {
@@ -85,6 +97,8 @@ Channels SemiPlanar(Ops o, ValueId in, const Picture& p, int64_t sy) {
   return {y, Spread(o, o.Slice(uv, 3, 0, 1), p, sy), Spread(o, o.Slice(uv, 3, 1, 2), p, sy)};
 }
 
+bool IsRaw(const std::string& format) { return format.starts_with("RAW"); }
+
 Channels ReadChannels(Ops o, ValueId in, const std::string& format, const Picture& p) {
   if (format == "YUV420SP_U8") return SemiPlanar(o, in, p, 2);
   if (format == "YUV422SP_U8") return SemiPlanar(o, in, p, 1);
@@ -94,7 +108,7 @@ Channels ReadChannels(Ops o, ValueId in, const std::string& format, const Pictur
             Spread(o, o.Slice(quads, 3, 3, 4), p, 1)};
   }
   Channels channels;
-  const int64_t count = format == "YUV400_U8" ? 1 : format == "RGB888_U8" ? 3 : 4;
+  const int64_t count = format == "YUV400_U8" || IsRaw(format) ? 1 : format == "RGB888_U8" ? 3 : 4;
   for (int64_t c = 0; c < count; ++c) channels.push_back(Interleaved(o, in, p, c));
   return channels;
 }
@@ -103,6 +117,7 @@ std::vector<Expr> StorageDims(const std::string& format, const Picture& p) {
   if (format == "YUV420SP_U8") return {p.n, FloorDiv(p.h * 3, 2), p.w, 1};
   if (format == "YUV422SP_U8") return {p.n, p.h * 2, p.w, 1};
   const int64_t count = format == "YUV400_U8"   ? 1
+                        : IsRaw(format)         ? 1
                         : format == "YUYV_U8"   ? 2
                         : format == "RGB888_U8" ? 3
                                                 : 4;
@@ -137,6 +152,7 @@ ValueId StaticPicture(Ops o, const AippConfig& c, ValueId in, const Picture& sou
       v = o.e.Op("Round", {v});
     }
     v = o.e.Cast(v, DType::kI32);
+    if (c.Int("rotation_angle")) v = o.Rotate(v, c.Int("rotation_angle"));
   }
   Swap(c, &channels);
   if (c.Int("csc_switch")) {
@@ -155,8 +171,11 @@ ValueId StaticPicture(Ops o, const AippConfig& c, ValueId in, const Picture& sou
     const auto get = [&](const char* key, double otherwise) {
       return o.F(c.Get(fmt::format("{}_chn_{}", key, i), otherwise));
     };
-    const ValueId v =
-        o.Normalise(channels[i], get("mean", 0), get("min", 0), get("var_reci", 1), to);
+    ValueId channel = channels[i];
+    if (IsRaw(c.input_format) && c.Int("raw_rgbir_to_f16_n"))
+      channel = o.Mul(o.e.Cast(channel, DType::kF32),
+                      o.F(std::ldexp(1.0, -static_cast<int>(c.Int("raw_rgbir_to_f16_n")))));
+    const ValueId v = o.Normalise(channel, get("mean", 0), get("min", 0), get("var_reci", 1), to);
     channels[i] = o.e.Op("Unsqueeze", {v, o.e.Ints({axis})});
   }
   ValueId all = o.e.Op("Concat", channels, {{"axis", axis}});
@@ -312,6 +331,7 @@ Picture SourceOf(const AippConfig& c, Picture model) {
     p.h = p.h - (c.Int("top_padding_size") + c.Int("bottom_padding_size"));
     p.w = p.w - (c.Int("left_padding_size") + c.Int("right_padding_size"));
   }
+  if (c.Int("rotation_angle") % 180) std::swap(p.h, p.w);
   if (c.Int("src_image_size_h")) p.h = c.Int("src_image_size_h");
   if (c.Int("src_image_size_w")) p.w = c.Int("src_image_size_w");
   return p;
@@ -348,6 +368,7 @@ Fault InsertAipp(const AippConfig& c, const std::string& layout, Graph* g) {
   const Picture source = SourceOf(c, model);
   const int64_t available = c.dynamic                       ? 4
                             : c.input_format == "YUV400_U8" ? 1
+                            : IsRaw(c.input_format)         ? 1
                             : c.input_format == "XRGB8888_U8" || c.input_format == "ARGB8888_U8" ||
                                     c.input_format == "AYUV444_U8"
                                 ? 4
@@ -364,7 +385,9 @@ Fault InsertAipp(const AippConfig& c, const std::string& layout, Graph* g) {
 
   g->value(old).name = name + ".aipp";
   const ValueId bytes = g->AddInput(name, {});
-  g->value(bytes).type.dtype = DType::kU8;
+  g->value(bytes).type.dtype = !IsRaw(c.input_format)      ? DType::kU8
+                               : c.input_format == "RAW24" ? DType::kU32
+                                                           : DType::kU16;
   g->value(bytes).type.dims = dims;
   g->inputs.pop_back();
   g->inputs[input] = bytes;

@@ -36,6 +36,7 @@ std::string CommandLine(int argc, char** argv) {
 Fault RunMode(const AtcOptions& o, const std::string& command_line,
               const std::vector<std::string>& notes) {
   const std::string mode = o.Get("mode");
+  if (mode == "0" && o.Has("singleop")) return CompileSingleOps(o, command_line, notes);
   if (mode == "0") return CompileWith(o, command_line, notes);
   for (const std::string& note : notes) std::printf("note: %s\n", note.c_str());
   if (mode == "3") return PreCheck(o);

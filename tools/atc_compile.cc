@@ -19,6 +19,7 @@
 #include "tools/model_io.h"
 #include "tools/precision.h"
 #include "tools/shape_option.h"
+#include "tools/singleop.h"
 #include "tools/switches.h"
 
 namespace ge {
@@ -289,6 +290,34 @@ Fault CompileWith(const AtcOptions& o, const std::string& command_line,
   if (stat == "2" || (stat == "1" && info))
     if (Fault f = WriteFusionResult(*report); f.any()) return f;
   return o.Is("display_model_info", "1") ? DisplayModel(request.output) : Fault{};
+}
+
+Fault CompileSingleOps(const AtcOptions& o, const std::string& command_line,
+                       const std::vector<std::string>& notes) {
+  std::vector<SingleOp> ops;
+  if (Fault f = ReadSingleOps(o, &ops); f.any()) return f;
+  const std::filesystem::path folder(o.Get("output"));
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  const std::filesystem::path text =
+      std::filesystem::temp_directory_path(error) / fmt::format("ge_singleop_{}.ir", getpid());
+  for (const SingleOp& op : ops) {
+    std::ofstream(text) << op.text;
+    AtcOptions one;
+    for (const auto& [name, value] : o.given())
+      if (name != "singleop") one.Set(name, value);
+    one.Set("model", text.string());
+    one.Set("output", (folder / op.file).string());
+    Fault f =
+        CompileWith(one, command_line, &op == &ops.front() ? notes : std::vector<std::string>());
+    std::filesystem::remove(text, error);
+    if (f.code == "E16001")
+      f = {"E10032", fmt::format("[--singleop] {}: {}", op.file, f.message),
+           "shapes and types as the operator has them"};
+    if (f.any()) return f;
+    std::printf("%s.om\n", (folder / op.file).c_str());
+  }
+  return {};
 }
 
 }  // namespace ge

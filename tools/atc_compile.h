@@ -15,6 +15,9 @@ Fault CompileWith(const AtcOptions& options, const std::string& command_line,
 // "message"}.
 Fault PreCheck(const AtcOptions& options);
 // --mode=1: an .om or a model as JSON. --mode=5: a text dump as JSON. --mode=6: facts of an .om.
+// --singleop: one file for each operator of the list.
+Fault CompileSingleOps(const AtcOptions& options, const std::string& command_line,
+                       const std::vector<std::string>& notes);
 Fault ModelToJson(const AtcOptions& options);
 Fault TextToJson(const AtcOptions& options);
 Fault DisplayModel(const std::string& path);

@@ -44,7 +44,8 @@ Fault CheckValue(const OptionRow& row, const std::string& value) {
       return BadValue("E10006", row, value, "0 or 1");
     case OptionKind::kFile: {
       std::string unused;
-      return row.treatment == Treatment::kRefused
+      // --singleop has codes of its own.
+      return row.treatment == Treatment::kRefused || row.name == "singleop"
                  ? Fault{}
                  : ReadSmallFile(std::string(row.name), value, &unused);
     }
@@ -67,8 +68,6 @@ Fault CheckRefused(const AtcOptions& o) {
             "leave it out: schedules are chosen by a model "
             "of the target's caches and units"};
   if (o.Is("mode", "30")) return Unsupported("mode", "30", "--mode=0 compiles for this CPU");
-  if (o.Has("singleop"))
-    return Unsupported("singleop", o.Get("singleop"), "compile a model with the one operator");
   for (const char* name : {"cluster_config", "hccl_sub_comm_config"})
     if (o.Has(name)) return Unsupported(name, o.Get(name), "one CPU: there is nothing to connect");
   if (o.Has("compression_optimize_conf"))
@@ -126,6 +125,8 @@ Fault CheckRequired(const AtcOptions& o) {
   const auto missing = [&](const char* name, const char* how) {
     return Fault{"E10004", fmt::format("Value for [--{}] is empty or missing", name), how};
   };
+  if (mode == "0" && o.Has("singleop"))
+    return o.Has("output") ? Fault{} : missing("output", "give --output=FOLDER");
   if (mode == "0" || mode == "3") {
     if (!o.Has("model")) return missing("model", "give --model=FILE.onnx");
     if (mode == "0" && !o.Has("output")) return missing("output", "give --output=NAME");

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/opdef.h"
+#include "tools/op_names.h"
 
 namespace ge {
 namespace {
@@ -110,50 +111,9 @@ constexpr std::array<std::string_view, 33> kExact = {"Reshape",
                                                      "TopK",
                                                      "Dropout",
                                                      "Sign"};
-// Names in files may be those of AscendIR.
-constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-    {"Conv2D", "Conv"},
-    {"Conv3D", "Conv"},
-    {"DepthwiseConv2D", "Conv"},
-    {"Conv2DTranspose", "ConvTranspose"},
-    {"Deconvolution", "ConvTranspose"},
-    {"MatMulV2", "MatMul"},
-    {"MatMulV3", "MatMul"},
-    {"BatchMatMul", "MatMul"},
-    {"BatchMatMulV2", "MatMul"},
-    {"Matmul", "MatMul"},
-    {"GEMM", "Gemm"},
-    {"FullyConnection", "Gemm"},
-    {"SoftmaxV2", "Softmax"},
-    {"LogSoftmaxV2", "LogSoftmax"},
-    {"RealDiv", "Div"},
-    {"Eltwise", "Add"},
-    {"ReduceSumD", "ReduceSum"},
-    {"ReduceMeanD", "ReduceMean"},
-    {"BatchNorm", "BatchNormalization"},
-    {"BNInference", "BatchNormalization"},
-    {"LayerNorm", "LayerNormalization"},
-    {"InstanceNorm", "InstanceNormalization"},
-    {"TransposeD", "Transpose"},
-    {"ConcatD", "Concat"},
-    {"ConcatV2", "Concat"},
-    {"MaxPoolV3", "MaxPool"},
-    {"AvgPoolV2", "AveragePool"},
-    {"Maximum", "Max"},
-    {"Minimum", "Min"},
-    {"ClipByValue", "Clip"},
-    {"ReluV2", "Relu"},
-    {"Relu6", "Clip"}};
-
 template <class List>
 bool In(const List& list, std::string_view name) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
-}
-
-std::string OurName(std::string_view name) {
-  for (const auto& [theirs, ours] : kNames)
-    if (theirs == name) return std::string(ours);
-  return std::string(name);
 }
 
 Fault Bad(const std::string& option, int line, const std::string& what, const char* how) {
@@ -177,7 +137,7 @@ Fault ReadLines(const AtcOptions& o, const std::string& option,
 // "OpType::Name" is an operator, anything else a node.
 std::string Subject(const std::string& text) {
   constexpr std::string_view kType = "OpType::";
-  return text.starts_with(kType) ? "OpType::" + OurName(text.substr(kType.size())) : text;
+  return text.starts_with(kType) ? "OpType::" + OnnxName(text.substr(kType.size())) : text;
 }
 
 Fault ReadKeep(const AtcOptions& o, Precision* p) {
@@ -243,7 +203,7 @@ Fault ReadMixList(const AtcOptions& o, Precision* p) {
       for (const auto& entry : names) {
         if (!entry.is_string())
           return {"E10014", fmt::format("[--modify_mixlist] {} holds no names", list), kHow};
-        const std::string name = OurName(entry.get<std::string>());
+        const std::string name = OnnxName(entry.get<std::string>());
         if (change == "to-remove" && list != "gray-list")
           (list == "white-list" ? p->white : p->black).erase(name);
         if (change == "to-remove") continue;
