@@ -140,8 +140,8 @@ class Parser {
   void operator()(std::string_view name, std::string& text, std::string_view) {
     if (!Matches(name)) return;
     auto read = reader_.Quoted();
-    if (read.ok()) text = std::move(read).value();
     status_ = read.status();
+    if (read.ok()) text = std::move(read).value();
   }
   void operator()(std::string_view name, std::vector<int32_t>& list) {
     if (Matches(name)) status_ = List(&list, [this](int32_t* v) { return Number(v); });

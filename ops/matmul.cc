@@ -36,7 +36,7 @@ Status InferMatMul(InferContext& c) {
 void LowerMatMul(Lowering& l) {
   auto shape = MatMulShape(l.In(0).dims, l.In(1).dims);
   GE_CHECK(shape.ok());
-  const DotShape s = *shape;
+  const DotShape& s = *shape;
   // With columns the vector runs along n (contiguous in B), else the sum itself is vectorised.
   l.ForEach(s.out, s.has_n, [&](const Index& o) {
     Val sum = l.b.Reduce(tile::ReduceOp::kSum, {s.k}, [&](const std::vector<Expr>& k) {

@@ -131,9 +131,10 @@ GE_ACL aclError aclrtUnmapMem(void* virPtr) {
     ACL_FAIL(ACL_ERROR_RT_PARAM_INVALID, "nothing is mapped there");
   ReleaseBlock(virPtr, Place::kReserved);
   // The addresses stay reserved, and readable, so that work in flight cannot fault.
-  mmap(virPtr, reserved->mapped[p], PROT_READ | PROT_WRITE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  const void* kept = mmap(virPtr, reserved->mapped[p], PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   reserved->mapped.erase(p);
+  if (kept == MAP_FAILED) ACL_FAIL(ACL_ERROR_RT_MEMORY_ALLOCATION, "the addresses cannot be kept");
   return ACL_SUCCESS;
 }
 GE_ACL aclError aclrtMemSetAccess(void* virPtr, size_t size, aclrtMemAccessDesc* desc,

@@ -335,6 +335,8 @@ Result<std::vector<ValueId>> GraphBuilder::LoopNode(NodeDraft draft,
     for (const auto& [outer, here] : inner.captures) inputs.push_back(outer);
     const int64_t captures = static_cast<int64_t>(inner.captures.size());
     if (id == kNone) {
+      // The first round alone comes here: it moves the draft away and gives the id.
+      // NOLINTNEXTLINE(bugprone-use-after-move)
       draft.inputs = std::move(inputs);
       draft.attrs["captures"] = captures;
       draft.subgraphs.push_back(std::move(built));

@@ -130,11 +130,10 @@ Result<std::vector<ValueId>> GraphBuilder::FlexAttention(NodeDraft draft,
     const AttrProto* graph = GraphAttr(attrs, attr);
     if (!graph || !c.fault.ok()) return v;
     Result<std::vector<ValueId>> out = Inline(*graph->graph, {v}, scope, frame);
-    if (!out.ok())
-      c.fault = std::move(out).In(attr).status();
-    else if (out->size() != 1)
-      c.fault = Invalid(fmt::format("{} must have one output", attr));
-    return c.fault.ok() ? (*out)[0] : kNone;
+    if (out.ok() && out->size() == 1) return (*out)[0];
+    c.fault = out.ok() ? Invalid(fmt::format("{} must have one output", attr))
+                       : std::move(out).In(attr).status();
+    return kNone;
   };
   const std::vector<Expr> all = {q_dims[0], q_dims[1], q_dims[2], k_dims[2]};
   const Expr rows = q_dims[2] * group;
