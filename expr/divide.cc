@@ -254,7 +254,10 @@ Expr Mod(Expr a, Expr b) {
   return Divide(a, b).remainder;
 }
 
-Expr CeilDiv(Expr a, Expr b) { return FloorDiv(a + b - 1, b); }
+Expr CeilDiv(Expr a, Expr b) {
+  if (Bounds(b).lo < 0) return FloorDiv(a * -1, b) * -1;
+  return FloorDiv(a + b - 1, b);
+}
 Expr RoundUp(Expr a, Expr multiple) { return CeilDiv(a, multiple) * multiple; }
 
 Expr TruncDiv(Expr a, Expr b) {

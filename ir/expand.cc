@@ -311,14 +311,31 @@ bool ExpandBuilder::Done(const std::vector<ValueId>& outputs) {
 
 namespace {
 
+bool TakesStrings(const Graph& g, NodeId id) {
+  return std::ranges::any_of(g.node(id).inputs, [&](ValueId v) {
+    return v != kNone && g.value(v).kind == ValueKind::kTensor &&
+           g.value(v).type.dtype == DType::kString;
+  });
+}
+
+// Whether the node was replaced. An operator that only moves elements does so to strings too.
+bool Expand(Graph& g, NodeId id) {
+  const OpDef* op = g.node(id).op;
+  if (TakesStrings(g, id)) {
+    const OpDef* strings = FindOp("ge", "StringsAt");
+    if (strings != nullptr && strings->expand(g, id)) return true;
+  }
+  return op->expand != nullptr && op->expand(g, id);
+}
+
 Status ExpandAt(Graph& g, NodeId id, int depth) {
   const OpDef* op = g.node(id).op;
-  if (op->expand == nullptr) return Status();
+  if (op->expand == nullptr && !TakesStrings(g, id)) return Status();
   if (depth > kMaxExpandDepth)
     return Error(Code::kInternal, fmt::format("operator {} expands without end", op->name));
   g.model->expand_fault.clear();
   const size_t first = g.nodes.size();
-  if (!op->expand(g, id)) {
+  if (!Expand(g, id)) {
     const bool has_meaning =
         op->element != nullptr || op->lower != nullptr || !op->host.empty() || op->control;
     if (has_meaning) return Status();

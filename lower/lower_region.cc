@@ -14,6 +14,8 @@
 namespace ge {
 namespace {
 
+constexpr int kMostNests = 256;  // kernels of a region
+
 using Build = std::function<void(LoweringContext&, const LoopPolicy&, LoopReport*)>;
 
 class RegionLowering {
@@ -128,16 +130,19 @@ class RegionLowering {
       });
       outside |= probe.b().kernel().body.body.size() != seen;
     }
-    int kernels = outside ? 1 : nests;
-    for (int k = 0; k < kernels; ++k)
+    // Each kernel walks past all nests to find its own: their number is bounded.
+    const int per_kernel = outside ? std::max(nests, 1) : (nests + kMostNests - 1) / kMostNests;
+    for (int first = 0; first < std::max(nests, outside ? 1 : 0); first += per_kernel)
       Add(
           [&](LoweringContext& c, const LoopPolicy& policy, LoopReport* report) {
             int nest = 0;
             RunAnchor(c, [&](auto& extents, bool vector, auto& body) {
-              if (outside || nest++ == k) ForEach(c, extents, vector, policy, body, report);
+              if (nest >= first && nest < first + per_kernel)
+                ForEach(c, extents, vector, policy, body, report);
+              ++nest;
             });
           },
-          !outside);
+          per_kernel == 1 && !outside);
     Borders();
   }
 

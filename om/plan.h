@@ -101,7 +101,8 @@ struct Task {
   SizeRef scratch = -1;        // kLaunch: bytes per worker
   int64_t cost = 0;            // estimated ns of the whole task: small ones stay on one worker
   std::string host;            // kHost: registered name
-  std::string attrs;           // kHost: "key=value\n" lines, see rt/host_kernel.h
+  std::string attrs;           // kHost: "key=value\n" lines, see rt/host_kernel.h; kBind: "grows"
+                               // where the symbol gets another value before it is used in checks
   std::vector<int32_t> binds;  // kHost: symbols that it binds, in the order of its size results;
                                // kBind: one symbol
   int64_t element = 0;         // kBind

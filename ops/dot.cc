@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/expand.h"
 #include "ops/shapes.h"
 #include "ops/window.h"
 
@@ -26,9 +27,10 @@ Result<Expr> BroadcastDim(Expr a, Expr b, std::vector<std::pair<Expr, std::strin
   if (a.IsConst(1)) return b;
   if (a.IsConst() && b.IsConst())
     return Invalid(fmt::format("dims {} and {} do not broadcast", a.value(), b.value()));
-  // A constant over 1 wins; two symbols are taken to agree.
-  const Expr dim = a.IsConst() ? a : b.IsConst() ? b : a;
-  checks.emplace_back(Eq(a, b), fmt::format("dims {} and {} differ", ToString(a), ToString(b)));
+  // A constant over 1 wins, also where the other is 1 at run time; two symbols are taken to agree.
+  const Expr dim = a.IsConst() ? a : b.IsConst() ? b : a, other = a.IsConst() ? b : a;
+  const Expr agree = dim.IsConst() ? Or(Eq(other, dim), Eq(other, 1)) : Eq(a, b);
+  checks.emplace_back(agree, fmt::format("dims {} and {} differ", ToString(a), ToString(b)));
   return dim;
 }
 
@@ -74,6 +76,32 @@ Result<DotShape> MatMulShape(const std::vector<Expr>& a, const std::vector<Expr>
   if (s.has_m) s.out.push_back(a[a.size() - 2]);
   if (s.has_n) s.out.push_back(b.back());
   return s;
+}
+
+bool ExpandBatchOf(Graph& g, NodeId n, int a, int b) {
+  ExpandBuilder e(g, n);
+  bool changed = false;
+  std::vector<ValueId> operands = e.node().inputs;
+  for (const auto& [own, other] : {std::pair(a, b), std::pair(b, a)}) {
+    std::vector<Expr> dims = e.Dims(e.In(own));
+    const std::vector<Expr> beside = e.Dims(e.In(other));
+    bool open = false;
+    for (size_t k = 3; k <= dims.size() && k <= beside.size(); ++k) {
+      Expr& dim = dims[dims.size() - k];
+      const Expr wanted = beside[beside.size() - k];
+      if (dim.IsConst() || !wanted.IsConst() || wanted.IsConst(1)) continue;
+      dim = wanted;
+      open = true;
+    }
+    if (open) operands[own] = e.Expand(operands[own], dims);
+    changed |= open;
+  }
+  if (!changed) return false;
+  Attrs attrs;
+  for (const auto& [name, value] : e.node().attrs) attrs[name] = value;
+  const std::string domain = e.node().op->domain;
+  return e.Done({e.Op((domain.empty() ? "" : domain + ".") + e.node().op->name, std::move(operands),
+                      std::move(attrs))});
 }
 
 }  // namespace ge

@@ -30,4 +30,12 @@ Result<DotShape> MatMulShape(const std::vector<Expr>& a, const std::vector<Expr>
 // check.
 Result<Expr> BroadcastDim(Expr a, Expr b, std::vector<std::pair<Expr, std::string>>& checks);
 
+// An operand whose batch may be 1 at run time beside a constant is expanded, so that the kernels
+// know which axes are repeated. False: there is none.
+bool ExpandBatchOf(Graph& g, NodeId n, int a, int b);
+template <int a, int b>
+bool ExpandBatch(Graph& g, NodeId n) {
+  return ExpandBatchOf(g, n, a, b);
+}
+
 }  // namespace ge

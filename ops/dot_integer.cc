@@ -93,6 +93,7 @@ const OpDef& kMatMulInteger =
               .max_inputs = 4,
               .infer = InferMatMulInteger,
               .lower = LowerMatMulInteger,
+              .expand = ExpandBatch<0, 1>,
               .flops_per_element = 2,
               .samples = {"(u8[4,3], u8[3,2], u8[1], u8[1])", "(u8[4,3], i8[3,2], u8[], i8[2])",
                           "(i8[2,4,3], i8[3,2], i8[4])"},
@@ -118,6 +119,7 @@ const OpDef& kQLinearMatMul =
               .max_inputs = 8,
               .infer = InferQLinearMatMul,
               .lower = LowerQLinearMatMul,
+              .expand = ExpandBatch<0, 3>,
               .flops_per_element = 2,
               .samples = {"(u8[2,4], f32[1], u8[1], u8[4,3], f32[1], u8[1], f32[1], u8[1])",
                           "(i8[2,2,4], f32[], i8[], i8[2,4,3], f32[], i8[], f32[], i8[])"}});

@@ -52,6 +52,7 @@ const OpDef& kMatMul =
               .max_inputs = 2,
               .infer = InferMatMul,
               .lower = LowerMatMul,
+              .expand = ExpandBatch<0, 1>,
               .flops_per_element = 2,
               .samples = {"(f32[3,4], f32[4,5])", "(f32[2,1,3,4], f32[5,4,6])", "(f32[4], f32[4])",
                           "(f32[4], f32[2,4,3])", "(f32[2,3,4], f32[4])", "(i32[3,4], i32[4,2])",

@@ -1,9 +1,12 @@
 // Pointwise operators of several different operands.
 //   Where          z = condition ? x : y
-//   Clip           y = min(max(x, low), high); NaN stays NaN
+//   Clip           y = min(max(x, low), high); NaN stays NaN; an absent limit is the largest number
+//                  of the type, so that infinities become finite
 //   PRelu          y = x < 0 ? slope * x : x
 //   Dropout        inference: y = x, mask all true; training: see below
 #include <fmt/format.h>
+
+#include <limits>
 
 #include "ops/random.h"
 #include "ops/shapes.h"
@@ -64,10 +67,21 @@ Status InferClip(InferContext& ctx) {
   return {};
 }
 
+double LargestNumber(DType t) {
+  switch (t) {
+    case DType::kF64: return std::numeric_limits<double>::max();
+    case DType::kF16: return 65504;
+    case DType::kBF16: return 0x1.fep127;
+    default: return std::numeric_limits<float>::max();
+  }
+}
+
 Val Clip(Lowering& l, int, const Index& idx) {
   Val x = l.Load(0, idx);
-  if (l.Has(1)) x = Max(x, ScalarOr(l, 1, x.type(), 0));
-  if (l.Has(2)) x = Min(x, ScalarOr(l, 2, x.type(), 0));
+  const DType type = l.In(0).dtype;
+  const bool bounded = !IsFloat(type);  // integers have no infinities
+  if (l.Has(1) || !bounded) x = Max(x, ScalarOr(l, 1, x.type(), -LargestNumber(type)));
+  if (l.Has(2) || !bounded) x = Min(x, ScalarOr(l, 2, x.type(), LargestNumber(type)));
   return x;
 }
 

@@ -151,6 +151,8 @@ Frames FramesOf(const Node& n, const Dims& signal, const std::vector<Expr>& step
 Status InferStft(InferContext& ctx) {
   GE_TRY(CheckMinRank(ctx, 0, 2));
   const Dims& signal = ctx.In(0).dims;
+  if (signal.size() == 3 && !signal[2].IsConst(1) && !signal[2].IsConst(2))
+    return ctx.Fault("the last dim is " + ToString(signal[2]) + ", must be 1 or 2");
   GE_ASSIGN(auto step, SizesOf(ctx, 1));
   std::vector<Expr> length;
   if (ctx.Has(3)) {

@@ -12,6 +12,9 @@
 
 namespace ge {
 
+// Mark of a Bind whose symbol has not its last value yet.
+constexpr std::string_view kGrows = "grows=i:1\n";
+
 // Carried value k is body input first_carried + k and body output first_state + k.
 struct PlanBuilder::Loop {
   const Graph* body = nullptr;
@@ -147,6 +150,7 @@ Status PlanBuilder::FinishLoop(const Graph& g, const Node& n, Loop& loop) {
       AddCopy(out.name, loop.values[k].buffer, to);
     }
   }
+  if (!loop.trips.IsConst()) AddBind(loop.trips, loop.trips);  // checks of it are due now
   for (const auto& [output, slot] : loop.collected) {
     AddHost(n.name, "ScanTake", {slot}, {Writable(g, n.outputs[output])});
   }
@@ -156,7 +160,10 @@ Status PlanBuilder::FinishLoop(const Graph& g, const Node& n, Loop& loop) {
 // Slices of this round go into the scan outputs.
 Status PlanBuilder::EmitScans(const Graph& g, const Node& n, Loop& loop) {
   const Graph& body = *loop.body;
-  if (!loop.trips.IsConst()) AddBind(loop.trips, loop.iter + 1);
+  if (!loop.trips.IsConst()) {
+    AddBind(loop.trips, loop.iter + 1);
+    plan_.tasks.back().attrs = kGrows;
+  }
   const auto directions = AttrOr<std::vector<int64_t>>(n, "scan_output_directions", {});
   for (size_t o = loop.carried; o < n.outputs.size(); ++o) {
     if (!NeedsValue(g, n.outputs[o])) continue;
@@ -269,7 +276,10 @@ Status PlanBuilder::EmitLoop(const Graph& g, const Node& n) {
     if (n.outputs[o] == kNone) continue;
     const Expr rounds = g.value(n.outputs[o]).type.dims[0];
     if (!rounds.IsSymbol() || (IsBound(rounds) && !(rounds == loop.trips))) continue;
-    if (!IsBound(rounds)) AddBind(rounds, 0);
+    if (!IsBound(rounds)) {
+      AddBind(rounds, 0);
+      plan_.tasks.back().attrs = kGrows;
+    }
     loop.trips = rounds;
   }
   const auto start = n.inputs[1] == kNone ? std::vector<Expr>{1} : g.value(n.inputs[1]).elems;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "rt/host_kernel.h"
 #include "rt/state.h"
 
 namespace ge::rt {
@@ -96,11 +97,14 @@ void PrepareBuffers(Model::State* m, const std::vector<std::vector<int32_t>>& la
 }
 
 // A check is due at a task that binds one of its symbols, if all others are bound before that task:
-// in a loop, values of the last round must not be mixed with those of this one.
+// in a loop, values of the last round must not be mixed with those of this one. A symbol that grows
+// with the rounds of a loop is checked when the loop has ended.
 void PrepareChecks(Model::State* m, const std::vector<std::vector<int32_t>>& late_of_size) {
   const om::Plan& plan = m->plan();
   std::vector<std::vector<int32_t>> binders(plan.symbols.size());
   for (size_t t = 0; t < plan.tasks.size(); ++t) {
+    if (plan.tasks[t].kind == om::TaskKind::kBind && HostAttrs(plan.tasks[t].attrs).Has("grows"))
+      continue;
     for (const int32_t s : plan.tasks[t].binds)
       binders[static_cast<size_t>(s)].push_back(static_cast<int32_t>(t));
   }

@@ -53,3 +53,8 @@ foreach(set ocr speech rest)
   set_tests_properties(models_${set} PROPERTIES LABELS release_only TIMEOUT 2400 SKIP_RETURN_CODE 77
     RESOURCE_LOCK models)
 endforeach()
+
+# Some random graphs against ONNX Runtime, where the venv of bench/models is (else skipped: exit code 77).
+add_test(NAME fuzz_peer COMMAND ${CMAKE_SOURCE_DIR}/tests/peer_ops/fuzz 30 2001 --quiet)
+set_tests_properties(fuzz_peer PROPERTIES LABELS release_only SKIP_RETURN_CODE 77 TIMEOUT 600
+  ENVIRONMENT GE_BUILD=${CMAKE_BINARY_DIR})

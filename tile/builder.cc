@@ -55,7 +55,23 @@ Val Builder::ConstInt(DType type, int64_t x) {
   return {this, kernel_.Add(n)};
 }
 
+// Inside a loop of no steps. Index arithmetic there may divide by an extent of 0; it never runs.
+static bool NeverRuns(const std::vector<Stmt*>& blocks) {
+  for (const Stmt* s : blocks) {
+    if (s->kind == StmtKind::kLoop && s->extent.IsConst(0)) return true;
+    if (s->kind == StmtKind::kReduce)
+      for (const auto& [symbol, extent] : s->axes)
+        if (extent.IsConst(0)) return true;
+  }
+  return false;
+}
+
+static Expr ValidOrUnused(Expr e, const std::vector<Stmt*>& blocks) {
+  return !e.IsValid() && NeverRuns(blocks) ? Expr(0) : e;
+}
+
 Val Builder::Index(Expr e) {
+  e = ValidOrUnused(e, blocks_);
   GE_CHECK(e.IsValid(), "index value is invalid");
   if (e.IsConst()) return ConstInt(DType::kI64, e.value());
   ValueNode n;
@@ -67,6 +83,7 @@ Val Builder::Index(Expr e) {
 
 Val Builder::Load(int buffer, Expr offset) {
   GE_CHECK(buffer >= 0 && buffer < static_cast<int>(kernel_.buffers.size()), "load of no buffer");
+  offset = ValidOrUnused(offset, blocks_);
   GE_CHECK(offset.IsValid(), "load offset is invalid");
   ValueNode n;
   n.op = Op::kLoad;
@@ -225,6 +242,7 @@ int Builder::Arg(std::string_view name, DType dtype, Expr elements, bool written
 
 void Builder::For(std::string_view name, Expr extent, LoopKind kind,
                   const std::function<void(Expr)>& body) {
+  extent = ValidOrUnused(extent, blocks_);
   GE_CHECK(extent.IsValid(), "loop extent is invalid");
   const size_t depth = blocks_.size();
   if (extent.IsConst(1)) {
@@ -322,6 +340,7 @@ void Builder::If(Val condition, const std::function<void()>& then,
 
 void Builder::Store(int buffer, Expr offset, Val value) {
   GE_CHECK(buffer >= 0 && buffer < static_cast<int>(kernel_.buffers.size()), "store to no buffer");
+  offset = ValidOrUnused(offset, blocks_);
   GE_CHECK(offset.IsValid(), "store offset is invalid");
   const Buffer& to = kernel_.buffers[buffer];
   GE_CHECK(to.written, "store to a read-only buffer");
@@ -341,6 +360,7 @@ Val Builder::Reduce(ReduceOp op, const std::vector<Expr>& extents,
   s.reduce = op;
   std::vector<Expr> indices;
   for (Expr e : extents) {
+    e = ValidOrUnused(e, blocks_);
     GE_CHECK(e.IsValid(), "reduce extent is invalid");
     indices.push_back(e.IsConst(1) ? Expr(0) : arena_.Fresh("r", Within(e)));
     if (!e.IsConst(1)) s.axes.push_back({indices.back(), e});

@@ -216,7 +216,7 @@ class Importer {
     const bool declared_zero = dim.value && *dim.value == 0;
     if (declared_zero && is_list) return 0;
     SymbolFacts facts;
-    facts.lo = declared_zero ? 0 : 1;
+    facts.lo = 0;  // empty inputs are inputs
     facts.hint = axis == 0 ? kBatchHint : kSizeHint;
     if (given.range) {
       facts.lo = given.range->first;

@@ -2,7 +2,9 @@
 // all, of which the S of this call stand at places past_b = max(seqlens_k[b] + 1 - S, 0) and on:
 //   present[b, t] = t < past_b ? past[b, t] : new[b, t - past_b]
 //   query s, at place p = past_b + s, sees the keys t <= p, and with a window t > p - window
-// The cache grows to past + S keys.
+// The cache grows to past + S keys. A sink (0 with smooth_softmax, else one of each head) is a
+// score that takes part in the softmax without a value: here a key and a value of zeros behind the
+// others.
 #include <fmt/format.h>
 
 #include "ops/microsoft/formula.h"
@@ -33,8 +35,8 @@ Status InferGrouped(InferContext& c) {
     return c.Fault(fmt::format(
         "num_heads is {} and kv_num_heads {}; the first must be a multiple of the second", heads,
         kv));
-  if (c.Int("smooth_softmax", 0) > 0 || c.Has(kSink))
-    return Unsupported("smooth_softmax of GroupQueryAttention; allowed: 0");
+  if (c.Has(kSink) && c.In(kSink).rank() != 1)
+    return c.Fault(fmt::format("head_sink {} must have rank 1", ShapeText(c.In(kSink).dims)));
   if (c.Has(kKey) != c.Has(kValue)) return c.Fault("key and value must be given together");
   if (!c.Has(kLengths)) return c.Fault("seqlens_k is missing");
   const Dims& q = c.In(kQuery).dims;
@@ -96,6 +98,21 @@ ValueId Seen(ExpandBuilder& e, ValueId places, Expr keys) {
   return seen;
 }
 
+// Behind each query's scores, its head's sink.
+ValueId WithSink(ExpandBuilder& e, ValueId mask, const std::vector<Expr>& scores) {
+  Formula f{e};
+  const ValueId sink = e.Has(kSink) ? e.Reshape(e.In(kSink), {1, scores[1], 1, 1})
+                                    : e.Reshape(e.ScalarLike(mask, 0), {1, 1, 1, 1});
+  const ValueId column = e.Expand(sink, {scores[0], scores[1], scores[2], 1});
+  return f.Concat({e.Expand(mask, scores), column}, 3);
+}
+
+ValueId WithZeroRow(ExpandBuilder& e, ValueId x) {
+  const auto d = e.Dims(x);
+  if (d.size() != 4) return kNone;
+  return Formula{e}.Concat({x, e.Expand(e.ScalarLike(x, 0), {d[0], d[1], 1, d[3]})}, 2);
+}
+
 bool ExpandGrouped(Graph& g, NodeId n) {
   ExpandBuilder e(g, n);
   Formula f{e};
@@ -132,7 +149,13 @@ bool ExpandGrouped(Graph& g, NodeId n) {
   if (e.Has(kBias)) mask = f.Add(mask, e.In(kBias));
   Attrs attrs = {{"softcap", e.Float("softcap", 0)}};
   if (const float scale = e.Float("scale", 0); scale != 0) attrs["scale"] = scale;
-  const ValueId y = e.Op("Attention", {q, k, v, mask}, attrs);
+  ValueId keys = k, values = v;
+  if (e.Int("smooth_softmax", 0) > 0 || e.Has(kSink)) {
+    mask = WithSink(e, mask, {batch, heads, steps, all[2]});
+    keys = WithZeroRow(e, k);
+    values = WithZeroRow(e, v);
+  }
+  const ValueId y = e.Op("Attention", {q, keys, values, mask}, attrs);
   const auto d = e.Dims(y);
   if (d.size() != 4) return false;
   return Finish(e, {e.Reshape(f.Transpose(y, {0, 2, 1, 3}), {d[0], d[2], d[1] * d[3]}), k, v});

@@ -1,6 +1,7 @@
 // MatMulNBits of com.microsoft: Y = A W^T + bias, where row n of W is stored in blocks of
 // block_size values of 2, 4 or 8 bits, the first in the lowest bits:
 //   W[n, k] = (B[n, k] - zero[n, block of k]) * scale[n, block of k]
+// With g_idx the block of k is g_idx[k].
 // zero: packed like B, each row padded to whole bytes; or in A's type; or absent: 2^(bits - 1).
 #include <fmt/format.h>
 
@@ -32,7 +33,10 @@ Status InferMatMulNBits(InferContext& c) {
   if (p.rows < 1 || p.columns < 1 || p.block < 1)
     return c.Fault(
         fmt::format("K {}, N {} and block_size {} must be at least 1", p.columns, p.rows, p.block));
-  if (c.Has(kGroups)) return Unsupported("g_idx of MatMulNBits; allowed: none");
+  if (c.Has(kGroups)) {
+    GE_TRY(CheckRank(c, kGroups, 1));
+    c.Check(Le(p.columns, c.In(kGroups).dims[0]), "g_idx has fewer than K values");
+  }
   GE_TRY(CheckMinRank(c, kA, 1));
   Dims out = c.In(kA).dims;
   c.Check(Eq(out.back(), p.columns),
@@ -75,7 +79,18 @@ bool ExpandMatMulNBits(Graph& g, NodeId n) {
   const ValueId values = Unpack(e, e.In(kB), p.bits, p.rows, p.blocks * p.block * p.bits / 8);
   const ValueId wide = e.Cast(e.Reshape(values, {p.rows, p.blocks, p.block}), t);
   const ValueId scales = e.Cast(e.Reshape(e.In(kScales), {p.rows, p.blocks, 1}), t);
-  ValueId w = e.Reshape(f.Mul(f.Sub(wide, Zeros(e, p, t)), scales), {p.rows, p.blocks * p.block});
+  ValueId zeros = Zeros(e, p, t), w;
+  if (e.Has(kGroups)) {
+    const ValueId groups = f.Slice(e.In(kGroups), 0, 0, p.columns);
+    const auto of_column = [&](ValueId x) {  // [rows, blocks, 1] to [rows, columns]
+      return e.Op("Gather", {e.Reshape(x, {p.rows, p.blocks}), groups}, {{"axis", int64_t{1}}});
+    };
+    if (e.Rank(zeros) > 0) zeros = of_column(zeros);
+    const ValueId flat = f.Slice(e.Reshape(wide, {p.rows, p.blocks * p.block}), 1, 0, p.columns);
+    w = f.Mul(f.Sub(flat, zeros), of_column(scales));
+    return e.Done({f.AddIf(e.Op("MatMul", {e.In(kA), f.Transpose(w, {1, 0})}), e.In(kBias))});
+  }
+  w = e.Reshape(f.Mul(f.Sub(wide, zeros), scales), {p.rows, p.blocks * p.block});
   if (p.blocks * p.block != p.columns) w = f.Slice(w, 1, 0, p.columns);
   return e.Done({f.AddIf(e.Op("MatMul", {e.In(kA), f.Transpose(w, {1, 0})}), e.In(kBias))});
 }

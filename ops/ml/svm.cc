@@ -3,6 +3,8 @@
 //   SVMRegressor   sum over v of coefficient[v] K(x, v) + rho; its sign if one_class
 //   SVMClassifier  for classes i < j the margin sum_{v of i} c[j-1, v] K + sum_{v of j} c[i, v] K
 //                  + rho: a vote for i where it is positive, else for j; most votes win
+//                  With prob_a and prob_b the scores are probabilities of the classes, by coupling
+//                  those of the pairs, 1 - logistic(a margin + b); the votes still name the winner
 // Without support vectors the coefficients are the vectors themselves.
 #include <fmt/format.h>
 
@@ -80,8 +82,6 @@ bool ExpandRegressor(Graph& g, NodeId n) {
 
 Status InferSvmClassifier(InferContext& c) {
   GE_TRY(CheckKernel(c));
-  if (!FloatsOf(c.node, "prob_a").empty())
-    return Unsupported("prob_a of SVMClassifier (probabilities); allowed: none");
   const auto per_class = c.Ints("vectors_per_class");
   const auto classes = static_cast<int64_t>(LabelsOf(c.node).size());
   if (per_class.empty()) return Unsupported("SVMClassifier without vectors_per_class");
@@ -97,7 +97,11 @@ Status InferSvmClassifier(InferContext& c) {
   if (static_cast<int64_t>(FloatsOf(c.node, "coefficients").size()) != supports * (classes - 1) ||
       static_cast<int64_t>(FloatsOf(c.node, "rho").size()) != pairs)
     return c.Fault("coefficients or rho do not have the number of values that the classes need");
-  return InferClassifier(c, classes == 2 ? Expr(2) : Expr(pairs));
+  const size_t a = FloatsOf(c.node, "prob_a").size(), b = FloatsOf(c.node, "prob_b").size();
+  if (a != b || (a != 0 && static_cast<int64_t>(a) != pairs))
+    return c.Fault(
+        fmt::format("prob_a has {} values and prob_b {}; allowed: {} each, or none", a, b, pairs));
+  return InferClassifier(c, classes == 2 || a != 0 ? Expr(classes) : Expr(pairs));
 }
 
 // Row v, column p: the coefficient of vector v in the margin of pair p.
@@ -119,6 +123,26 @@ std::vector<float> PairMatrix(const Node& n, const std::vector<int64_t>& per_cla
     }
   return m;
 }
+
+// [N, classes] of the margins [N, pairs].
+ValueId Probabilities(ExpandBuilder& e, ValueId margins, int64_t pairs, int64_t classes) {
+  const ValueId a = Floats(e, {pairs}, FloatsOf(e.node(), "prob_a")),
+                b = Floats(e, {pairs}, FloatsOf(e.node(), "prob_b"));
+  const ValueId fit = e.Op("Add", {e.Op("Mul", {margins, a}), b});
+  return e.Op("ge.CoupledProbabilities", {e.Op("Sigmoid", {e.Op("Neg", {fit})})},
+              {{"classes", classes}});
+}
+
+Status InferCoupled(InferContext& c) {
+  GE_TRY(CheckRank(c, 0, 2));
+  c.Out(0, DType::kF32, {c.In(0).dims[0], c.Int("classes", 2)});
+  return {};
+}
+
+const OpDef& kCoupled = Register({.name = "CoupledProbabilities",
+                                  .domain = "ge",
+                                  .infer = InferCoupled,
+                                  .host = "CoupledProbabilities"});
 
 bool ExpandClassifier(Graph& g, NodeId n) {
   ExpandBuilder e(g, n);
@@ -145,7 +169,9 @@ bool ExpandClassifier(Graph& g, NodeId n) {
   const ValueId votes = e.Op("Add", {e.Op("MatMul", {won, Floats(e, {pairs, classes}, gain)}),
                                      Floats(e, {classes}, base)});
   const ValueId at = e.Op("ArgMax", {votes}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
-  if (classes == 2)
+  if (!FloatsOf(e.node(), "prob_a").empty())
+    margins = Probabilities(e, margins, pairs, classes);
+  else if (classes == 2)
     margins = e.Op("Concat", {e.Op("Neg", {margins}), margins}, {{"axis", int64_t{1}}});
   return e.Done(
       {e.Wants(0) ? LabelsAt(e, labels, at) : kNone, e.Wants(1) ? Transformed(e, margins) : kNone});

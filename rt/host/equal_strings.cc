@@ -6,17 +6,6 @@
 namespace ge::rt {
 namespace {
 
-Status StringsIn(const HostCall& call, size_t i, const Object** tensor) {
-  *tensor = i < call.inputs.size() ? call.inputs[i].object : nullptr;
-  const Object* t = *tensor;
-  if (t == nullptr || t->kind != Object::Kind::kTensor ||
-      static_cast<DType>(t->dtype) != DType::kString ||
-      Count(t->dims) != static_cast<int64_t>(t->strings.size())) {
-    return Invalid("operand " + std::to_string(i) + " is not a tensor of strings");
-  }
-  return {};
-}
-
 // Position in `dims` of element `at` of the broadcast shape `out`.
 int64_t Source(int64_t at, const Shape& out, const Shape& dims) {
   int64_t position = 0, stride = 1;

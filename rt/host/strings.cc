@@ -10,33 +10,6 @@
 namespace ge::rt {
 namespace {
 
-// Operand i as a string tensor.
-Status StringsIn(const HostCall& call, size_t i, const Object** t) {
-  static const Object kEmpty = {
-      .kind = Object::Kind::kTensor, .dtype = static_cast<uint8_t>(DType::kString), .dims = {0}};
-  if (i >= call.inputs.size() || call.inputs[i].object == nullptr)
-    return Invalid("operand " + std::to_string(i) + " is not a string tensor");
-  const Object* o = call.inputs[i].object;
-  if (o->kind == Object::Kind::kNone) o = &kEmpty;
-  if (o->kind != Object::Kind::kTensor || static_cast<DType>(o->dtype) != DType::kString ||
-      static_cast<int64_t>(o->strings.size()) != Count(o->dims))
-    return Invalid("operand " + std::to_string(i) + " is not a string tensor");
-  *t = o;
-  return {};
-}
-
-Status GiveStrings(HostCall& call, size_t o, Shape dims, std::vector<std::string> strings) {
-  if (!Wanted(call, o)) return {};
-  if (call.outputs[o].object == nullptr)
-    return Invalid("output " + std::to_string(o) + " has no object slot");
-  *call.outputs[o].object = {.kind = Object::Kind::kTensor,
-                             .dtype = static_cast<uint8_t>(DType::kString),
-                             .dims = std::move(dims),
-                             .bytes = {},
-                             .strings = std::move(strings)};
-  return {};
-}
-
 Status StringConcat(HostCall& call) {
   const Object *a, *b;
   GE_TRY(StringsIn(call, 0, &a));

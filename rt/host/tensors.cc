@@ -118,6 +118,32 @@ Status Claim(HostCall& call, size_t o, std::span<const int64_t> dims, void** dat
   return {};
 }
 
+Status StringsIn(const HostCall& call, size_t i, const Object** t) {
+  static const Object kEmpty = {
+      .kind = Object::Kind::kTensor, .dtype = static_cast<uint8_t>(DType::kString), .dims = {0}};
+  if (i >= call.inputs.size() || call.inputs[i].object == nullptr)
+    return Invalid("operand " + std::to_string(i) + " is not a string tensor");
+  const Object* o = call.inputs[i].object;
+  if (o->kind == Object::Kind::kNone) o = &kEmpty;
+  if (o->kind != Object::Kind::kTensor || static_cast<DType>(o->dtype) != DType::kString ||
+      static_cast<int64_t>(o->strings.size()) != Count(o->dims))
+    return Invalid("operand " + std::to_string(i) + " is not a string tensor");
+  *t = o;
+  return {};
+}
+
+Status GiveStrings(HostCall& call, size_t o, Shape dims, std::vector<std::string> strings) {
+  if (!Wanted(call, o)) return {};
+  if (call.outputs[o].object == nullptr)
+    return Invalid("output " + std::to_string(o) + " has no object slot");
+  *call.outputs[o].object = {.kind = Object::Kind::kTensor,
+                             .dtype = static_cast<uint8_t>(DType::kString),
+                             .dims = std::move(dims),
+                             .bytes = {},
+                             .strings = std::move(strings)};
+  return {};
+}
+
 int64_t IntAt(const HostTensor& t, int64_t i) { return LoadElement<int64_t>(TypeOf(t), t.data, i); }
 
 void CopyElements(DType t, const void* from, int64_t from_at, void* to, int64_t to_at,

@@ -156,6 +156,7 @@ Tolerance ToleranceOf(const fs::path& folder) {
 
 bool CloseEnough(double got, double want, const Tolerance& t) {
   if (got == want || (std::isnan(got) && std::isnan(want))) return true;
+  if (!std::isfinite(want)) return false;
   return std::abs(got - want) <= t.atol + t.rtol * std::abs(want);
 }
 

@@ -55,7 +55,7 @@ def multi_head(c):
 
 def grouped(c):
     def add(name, batch, seq, past, heads=4, kv=2, head=16, lengths=None, packed=False, extra=(),
-            cache_len=None, **attrs):
+            sink=False, **attrs):
         q = f32(batch, seq, (heads + (2 * kv if packed else 0)) * head)
         k = None if packed else f32(batch, seq, kv * head)
         v = None if packed else f32(batch, seq, kv * head)
@@ -65,7 +65,8 @@ def grouped(c):
         inputs = [q, k, v, pk, pv, lens, np.array(total, np.int32)]
         if attrs.get("do_rotary"):
             inputs += [f32(32, head // 2), f32(32, head // 2)]
-        inputs += list(extra)
+        inputs += [None] * (11 - len(inputs)) if sink else []
+        inputs += [f32(heads)] if sink else list(extra)
         c.add("gqa_" + name, "GroupQueryAttention", inputs, [F, F, F], num_heads=heads,
               kv_num_heads=kv, tolerance=CLOSE, **attrs)
 
@@ -82,6 +83,12 @@ def grouped(c):
     add("softcap", 1, 5, 0, softcap=0.5)
     add("same_heads", 1, 5, 0, heads=2, kv=2)
     add("chunk", 1, 3, 6)
+    add("smooth", 2, 5, 0, smooth_softmax=1)
+    add("smooth_step", 2, 1, 6, smooth_softmax=1)
+    add("sink", 2, 5, 0, sink=True)
+    add("sink_step", 2, 1, 6, sink=True)
+    add("sink_window", 1, 7, 0, sink=True, local_window_size=3)
+    add("window_rotary_step", 2, 1, 6, do_rotary=1, local_window_size=3)
 
 
 def rotary(c):
@@ -117,6 +124,11 @@ def packed_weights(c):
           bits=4, block_size=block, tolerance={"atol": 1e-4})
     c.add("nbits4_bias", "MatMulNBits", [f32(3, k), b, scales, None, None, f32(n)], [F],
           constants=(1, 2), K=k, N=n, bits=4, block_size=block, tolerance={"atol": 1e-4})
+    # Not compared: packed zero points with g_idx, which the peer leaves out of the sum.
+    for name, zero in (("", None), ("_float_zeros", f32(n * 2))):
+        groups = rng.integers(0, 2, k).astype(np.int32)
+        c.add("nbits4_groups" + name, "MatMulNBits", [f32(3, k), b, scales, zero, groups], [F],
+              constants=(1, 2, 3, 4), K=k, N=n, bits=4, block_size=block, tolerance={"atol": 1e-4})
     c.add("nbits4_float_zeros", "MatMulNBits", [f32(3, k), b, scales, f32(n * 2)], [F],
           constants=(1, 2, 3), K=k, N=n, bits=4, block_size=block, tolerance={"atol": 1e-4})
 

@@ -124,7 +124,7 @@ def forests(c):
 
 
 def vectors(c):
-    x = f32(6, 3)
+    x = f32(12, 3)
     add = lambda name, op, outputs, **attrs: c.add(
         name, op, [x], outputs, domain="ai.onnx.ml", opsets={"ai.onnx.ml": 1}, tolerance=CLOSE, **attrs)
     for kernel in ("LINEAR", "POLY", "RBF", "SIGMOID"):
@@ -133,6 +133,12 @@ def vectors(c):
             rho=[0.3], **common)
         add(f"svc_{kernel}", "SVMClassifier", [I, F], coefficients=fs(10), support_vectors=fs(15),
             vectors_per_class=[2, 2, 1], rho=fs(3), classlabels_ints=[1, 5, 9], **common)
+        for post in ("NONE", "SOFTMAX"):
+            add(f"svc_probabilities_{kernel}_{post}", "SVMClassifier", [I, F], coefficients=fs(10), support_vectors=fs(15),
+                vectors_per_class=[2, 2, 1], rho=fs(3), classlabels_ints=[1, 5, 9], prob_a=[-1.5, -0.7, -2.0],
+                prob_b=[0.1, -0.2, 0.3], post_transform=post, **common)
+        add(f"svc_two_probabilities_{kernel}", "SVMClassifier", [I, F], coefficients=fs(4), support_vectors=fs(12),
+            vectors_per_class=[2, 2], rho=fs(1), classlabels_ints=[1, 5], prob_a=[-1.5], prob_b=[0.1], **common)
         add(f"svc_two_{kernel}", "SVMClassifier", [I, F], coefficients=fs(4), support_vectors=fs(12),
             vectors_per_class=[2, 2], rho=fs(1), classlabels_ints=[1, 5], **common)
     add("svr_one_class", "SVMRegressor", [F], coefficients=fs(4), support_vectors=fs(12), n_supports=4, rho=[0.3],
