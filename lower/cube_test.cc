@@ -243,30 +243,41 @@ TEST(CubeConv, TransposedInPhases) {
       "strides=[3]} }");
 }
 
-// Winograd against the direct form: whole and ragged tiles, residual, halos on both sides, several
-// images.
-void ExpectWinogradClose(int n, int c, int o, int h, int w, int halo_out) {
-  std::string x = std::to_string(n) + "," + std::to_string(c),
-              y = std::to_string(n) + "," + std::to_string(o);
-  std::string hw = "," + std::to_string(h) + "," + std::to_string(w);
-  auto g = ParseGraph(
-      "graph g(%x: f32[" + x + hw + "], %w: f32[" + std::to_string(o) + "," + std::to_string(c) +
-      ",3,3], %bias: f32[" + std::to_string(o) + "], %r: f32[" + y + hw +
-      "]) -> (%z) {"
-      " %y = Conv(%x, %w, %bias) {pads=[1,1,1,1]} %a = Add(%y, %r) %z = Relu(%a) }");
+// Winograd against the direct form: strips and whole passes, ragged tiles, residual, halos on both
+// sides, several images, channels that fill no block, a symbolic width (its value `w`).
+struct WinogradCase {
+  int n, c, o, h, w, halo_out;
+  bool symbolic = false;
+  int64_t l2_bytes = 1 << 20;
+};
+void ExpectWinogradClose(const WinogradCase& p) {
+  std::string hw = fmt::format("{},{}", p.h, p.symbolic ? "w" : std::to_string(p.w));
+  auto g = ParseGraph(fmt::format(
+      "graph g(%x: f32[{0},{1},{3}], %w: f32[{2},{1},3,3], %wb: f32[{2}], %r: f32[{0},{2},{3}]) -> "
+      "(%z) {{ %y = Conv(%x, %w, %wb) {{pads=[1,1,1,1]}} %a = Add(%y, %r) %z = Relu(%a) }}",
+      p.n, p.c, p.o, hw));
   ASSERT_TRUE(g.ok()) << g.status().message();
   MakeWeights(**g);
-  Blocked(1, halo_out)(**g);
+  if (p.symbolic) {
+    SymbolFacts facts;
+    facts.lo = 1, facts.hint = 40;
+    (*g)->arena().Refine((*g)->value((*g)->inputs[0]).type.dims[3], facts);
+  }
+  Blocked(1, p.halo_out)(**g);
   std::vector<float> results[2];
+  SocSpec soc = Soc(64);
+  soc.l2_bytes = p.l2_bytes;
   for (int winograd = 0; winograd < 2; ++winograd) {
     Policy policy;
     policy.conv_tolerance = winograd ? 1e-4 : 0;
-    GraphRun run(**g);
+    GraphRun run(**g, p.symbolic ? std::map<std::string, int64_t>{{"w", p.w}}
+                                 : std::map<std::string, int64_t>{});
     int seed = 1;
     for (ValueId v : (*g)->inputs) run.FillInput(v, seed++);
-    Lowered lowered = LowerCube(**g, Whole(**g), Soc(64), policy);
-    EXPECT_EQ(lowered.kernels[0].schedule == "winograd input", winograd == 1);
-    run.Run(Whole(**g), Soc(64), policy, 3);
+    Lowered lowered = LowerCube(**g, Whole(**g), soc, policy);
+    EXPECT_EQ(lowered.kernels[0].schedule.starts_with("winograd"), winograd == 1) << hw;
+    EXPECT_EQ(lowered.kernels[0].schedule == "winograd input", winograd && p.l2_bytes < 1 << 20);
+    run.Run(Whole(**g), soc, policy, 3);
     run.ExpectZeroBorders((*g)->outputs[0]);
     results[winograd] = run.Values((*g)->outputs[0]);
   }
@@ -281,9 +292,12 @@ void ExpectWinogradClose(int n, int c, int o, int h, int w, int halo_out) {
 }
 
 TEST(CubeWinograd, CloseToDirect) {
-  ExpectWinogradClose(1, 64, 64, 16, 16, 0);
-  ExpectWinogradClose(1, 64, 64, 18, 15, 1);
-  ExpectWinogradClose(2, 64, 80, 14, 13, 1);
+  ExpectWinogradClose({1, 64, 64, 16, 16, 0});
+  ExpectWinogradClose({1, 64, 64, 18, 15, 1});
+  ExpectWinogradClose({2, 48, 40, 14, 13, 1});
+  ExpectWinogradClose({1, 40, 24, 20, 37, 1});
+  ExpectWinogradClose({1, 64, 64, 18, 15, 1, false, 64 << 10});
+  for (int w : {3, 16, 50}) ExpectWinogradClose({1, 64, 24, 18, w, 1, true});
 }
 
 TEST(Cube, WhatItDoesNotTake) {
