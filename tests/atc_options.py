@@ -44,6 +44,15 @@ class Table(Case):
         self.assertIn("[--enable_compress_weight]", self.works("--enable_compress_weight=true"))
         self.assertIn("[--multi_stream_parallel_mode]", self.works("--multi_stream_parallel_mode=cv"))
 
+    def test_every_option_that_works_has_a_test(self):
+        folder, text = os.path.join(ROOT, "tests"), ""
+        for name in os.listdir(folder):
+            if name.startswith("atc_") or name == "command_lines.py":
+                with open(os.path.join(folder, name)) as f:
+                    text += f.read()
+        works = [o for o, (_, treatment) in OPTIONS.items() if treatment == "works"]
+        self.assertEqual([o for o in works if "--" + o not in text], [])
+
     def test_every_choice_is_checked(self):
         for option, (values, treatment) in OPTIONS.items():
             if treatment != "works" or values in ("FILE", "") or "|" not in values and values not in ("0", "1", "true", "false"):
@@ -88,6 +97,12 @@ class Refusals(Case):
         for mode in "156":
             self.refused(self.raw("--mode=" + mode), "E10007")
 
+    def test_output(self):
+        os.mkdir(self.path("folder.om"))
+        conv = "--model=" + os.path.join(os.path.abspath(MODELS), "conv.onnx")
+        self.refused(self.raw(conv, "--framework=5", "--output=" + self.path("folder")), "E10022")
+        self.refused(self.raw(conv, "--framework=5", "--output=" + self.path("no/where")), "E10001")
+
     def test_files(self):
         option = "--fusion_switch_file="
         self.refused(self.atc(option + self.path("absent")), "E13000")
@@ -99,6 +114,7 @@ class Refusals(Case):
         self.refused(self.atc("--op_name_map=" + self.path("d", "A:NoSuchOperator")), "E13010")
         self.refused(self.atc(model=self.path("absent.onnx")), "E10410")
         self.refused(self.atc(model=self.path("damaged.onnx", b"\xff" * 40)), "E16001")
+        self.refused(self.atc(model=self.path("nothing.onnx", b"\x08\x08")), "E16004")
         unknown = mm.model(mm.graph("u", [mm.node("NoSuchOp", ["x"], ["y"])], [mm.value_info("x", mm.F32, [2])],
                                     [mm.value_info("y", mm.F32, [2])]))
         self.refused(self.atc(model=self.path("unknown.onnx", unknown)), "E16002")
@@ -196,6 +212,25 @@ class Works(Case):
         self.assertIn("conv_tolerance=0 ", self.description()["policy"])
         self.works("--op_select_implmode=high_precision", "--optypelist_for_implmode=Gelu")
         self.assertNotIn("conv_tolerance=0 ", self.description()["policy"])
+
+    def test_determinism_and_host(self):
+        chain = os.path.join(os.path.abspath(MODELS), "chain.onnx")
+        results = set()
+        for args in ((), ("--deterministic=1",), ("--deterministic_level=2",), ("--host_env_os=linux", "--host_env_cpu=x86_64")):
+            self.works(*args, model=chain)
+            self.run_model()
+            for name in os.listdir(self.path("out")):
+                with open(os.path.join(self.folder, "out", name), "rb") as f:
+                    results.add((name, f.read()))
+        self.assertEqual(len(results), 1)
+        self.refused(self.atc("--host_env_os=other"), "E10001")
+
+    def test_kernels_are_kept(self):
+        kernels = lambda: int(re.search(r"\((\d+) compiled", self.raw(
+            "--model=" + os.path.join(os.path.abspath(MODELS), "branch.onnx"), "--framework=5", "--output=" + self.out,
+            "--log=info", "--cache_dir=" + self.path("cache"))[1]).group(1))
+        self.assertGreater(kernels(), 0)
+        self.assertEqual(kernels(), 0)
 
     def test_raw_options(self):
         raw = self.path("raw.json", json.dumps({"compile options": {"global": {"ge.oo.level": "O1"}, "graph": {"ge.none": "1"}}}))

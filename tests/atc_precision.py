@@ -82,6 +82,15 @@ class Precision(Case):
         with open(os.path.join(self.folder, "out", "y.npy"), "rb") as f:
             self.assertEqual(struct.unpack("<2f", f.read()[-8:]), (float("inf"), 4096.0))
 
+    def test_weights_are_clipped(self):
+        p = self.path("c.onnx", mm.model(mm.graph("c", [mm.node("Mul", ["x", "w"], ["y"])], [mm.value_info("x", mm.F32, [2])],
+                                                  [mm.value_info("y", mm.F32, [2])], [mm.tensor("w", mm.F32, [2], [1e6, -1e6])])))
+        for args, want in (((), 8188.0), (("--is_weight_clip=0",), float("inf"))):
+            self.works("--precision_mode=force_fp16", *args, model=p)
+            self.run_model(self.path("x.bin", struct.pack("<2f", 0.125, 0.125)))
+            with open(os.path.join(self.folder, "out", "y.npy"), "rb") as f:
+                self.assertEqual(struct.unpack("<2f", f.read()[-8:]), (want, -want))
+
     def test_log_names_the_nodes(self):
         out = self.works("--precision_mode=force_fp16", "--log=info", model=self.model())
         self.assertRegex(out, r"precision: \S+ \(MatMul\) computes in f16")

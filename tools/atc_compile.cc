@@ -59,7 +59,7 @@ Fault CheckPaths(const std::string& model, const std::string& output) {
   const std::filesystem::path path(output);
   std::error_code ignored;
   if (path.filename() == ".om" || std::filesystem::is_directory(path, ignored))
-    return {"E10001", fmt::format("Value [{}] for parameter [--output] is a folder", output),
+    return {"E10022", fmt::format("[--output] {} is a folder", output),
             "give --output=FOLDER/NAME"};
   if (std::filesystem::equivalent(path, model, ignored))
     return {"E10001", fmt::format("[--output] {} would replace the model", output),
@@ -219,6 +219,7 @@ Fault FaultOf(const Status& status) {
   if (has("input_shape names")) return {"E10016", m, "names of the model's inputs"};
   if (has(" dims given, the model has ")) return {"E10049", m, "as many dims as the model has"};
   if (has(", the model fixes it to ")) return {"E10050", m, "the model's own size, or -1"};
+  if (has("holds no graph")) return {"E16004", m, "another export"};
   switch (status.code()) {
     case Code::kNotFound: return {"E10410", m, "check the path"};
     case Code::kUnsupported:

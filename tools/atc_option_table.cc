@@ -109,7 +109,10 @@ constexpr OptionRow kOptions[] = {
     {"compress_weight_conf", kModel, kAccepted, kFile, "FILE", "operators with compressed weights"},
     {"sparsity", kModel, kAccepted, kZeroOne, "0", "4:2 sparse weights"},
     {"enable_attr_compression", kModel, kAccepted, kBool, "false", "the plan is compact always"},
-    {"is_weight_clip", kModel, kAccepted, kZeroOne, "1", "weights stay f32: nothing to clip"},
+    {"is_weight_clip", kModel, kWorks, kZeroOne, "1",
+     "weights beyond the range of f16 become its largest number, with 0 infinite, where a "
+     "precision "
+     "mode rounds them"},
     {"enable_small_channel", kModel, kAccepted, kZeroOne, "0",
      "small channels have their own kernels"},
     {"atomic_clean_policy", kModel, kAccepted, kZeroOne, "0", "no memory needs cleaning"},
@@ -212,6 +215,7 @@ constexpr ErrorRow kErrors[] = {
     {"E10019", "--dynamic_image_size with -1 elsewhere than in height and width",
      "only the two dims that --input_format calls H and W may be -1"},
     {"E10020", "a group of --dynamic_image_size is not \"height,width\"", "\"416,416;832,832\""},
+    {"E10022", "the path of --output has no file name", "--output=FOLDER/NAME"},
     {"E10023", "the file of --singleop does not exist", "check the path"},
     {"E10024", "the file of --singleop cannot be opened", "check its rights"},
     {"E10025", "the file of --singleop is not a JSON list", "[{\"op\": \"Add\", ...}]"},
@@ -261,6 +265,7 @@ constexpr ErrorRow kErrors[] = {
     {"E16001", "the model file is invalid", "the message names the node"},
     {"E16002", "operators without an implementation, or features that GE lacks",
      "the message lists all of them"},
+    {"E16004", "the model file holds no graph", "another export"},
     {"E19999", "a fault inside GE", "report it with the crash file"},
 };
 

@@ -307,11 +307,24 @@ class Rounding {
     return g_.node(n).outputs[0];
   }
 
+  ValueId Clipped(ValueId v) {
+    constexpr float kLargest = 65504;
+    std::vector<ValueId> operands = {v};
+    for (const float bound : {-kLargest, kLargest})
+      operands.push_back(g_.AddConstant("largest_half", MakeConstant(DType::kF32, {}, &bound)));
+    const NodeId n = g_.AddNode(*FindOp("", "Clip"), g_.value(v).name + "_clip", operands, 1);
+    (void)Infer(g_, g_.node(n));
+    return g_.node(n).outputs[0];
+  }
+
   ValueId Rounded(ValueId v, DType to) {
     const auto known = rounded_.find({v, to});
     if (known != rounded_.end()) return known->second;
     const std::string name = g_.value(v).name;
-    const ValueId wide = Cast(Cast(v, to, name + "_to_half"), DType::kF32, name + "_from_half");
+    const bool clip = p_.clip_weights && g_.IsConstant(v) && to == DType::kF16;
+    const ValueId source = clip ? Clipped(v) : v;
+    const ValueId wide =
+        Cast(Cast(source, to, name + "_to_half"), DType::kF32, name + "_from_half");
     rounded_[{v, to}] = rounded_[{wide, to}] = wide;
     return wide;
   }
@@ -365,6 +378,7 @@ Fault ReadPrecision(const AtcOptions& o, Precision* p) {
       }
   p->white.insert(kWhite.begin(), kWhite.end());
   p->black.insert(kBlack.begin(), kBlack.end());
+  p->clip_weights = o.Is("is_weight_clip", "1");
   if (Fault f = ReadMixList(o, p); f.any()) return f;
   if (Fault f = ReadKeep(o, p); f.any()) return f;
   return ReadCustom(o, p);

@@ -28,6 +28,7 @@ struct Precision {
     std::vector<DType> inputs, outputs;  // kNone: as it is
   };
   std::map<std::string, Types> custom;  // by operator or node
+  bool clip_weights = true;             // constants beyond f16 become its largest, not infinite
   bool Changes() const { return mode != Mode::kOrigin || !custom.empty(); }
 };
 
