@@ -300,6 +300,7 @@ Result<std::unique_ptr<Graph>> ImportModel(const CompileRequest& request) {
   options.input_shapes = request.input_shapes;
   options.out_nodes = request.out_nodes;
   options.op_names = request.op_names;
+  options.faults = request.faults;
   return onnx::Import(request.model, options);
 }
 

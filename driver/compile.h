@@ -15,12 +15,17 @@
 
 namespace ge {
 
+namespace onnx {
+struct NodeFault;
+}
+
 struct CompileRequest {
   std::string model;   // path of an .onnx file, or of AscendIR text (.ir)
   std::string output;  // path of the .om file
   std::map<std::string, std::vector<std::string>> input_shapes;
-  std::vector<std::string> out_nodes;           // see onnx::ImportOptions
-  std::map<std::string, std::string> op_names;  // see onnx::ImportOptions
+  std::vector<std::string> out_nodes;              // see onnx::ImportOptions
+  std::map<std::string, std::string> op_names;     // see onnx::ImportOptions
+  std::vector<onnx::NodeFault>* faults = nullptr;  // see onnx::ImportOptions
   // Changes the imported graph (types of inputs and outputs, preprocessing) before all passes.
   std::function<Status(Graph&)> adapt;
   // Changes the graph as the passes leave it (types of arithmetic); the passes run once more.

@@ -1,11 +1,13 @@
 // Loop and Scan: a counter symbol, a condition buffer, carried values that are copied back after
 // each iteration, scan slices as aliases of the whole at an offset that depends on the counter.
 //
-//   bind iter = 0; copy the initial values; condition = start
+//   copy the initial values; condition = start; bind iter = 0
 //   top:  jump_unless iter < limit -> end;  jump_unless condition -> end
 //         body; slices; condition and carried values for the next round; bind iter = iter + 1
 //         jump top
 //   end:  bind final sizes; copy the results that changed their size
+//
+// A counted loop over small kernels becomes one kernel instead (native_loop.cc).
 #include "base/check.h"
 #include "ir/opdef.h"
 #include "plan/plan_builder.h"
@@ -20,7 +22,8 @@ struct PlanBuilder::Loop {
   const Graph* body = nullptr;
   size_t carried = 0, captures = 0;
   size_t first_carried = 0, first_state = 0;
-  Expr iter, one_more;   // the counter, and whether another round is due
+  Expr iter, limit;      // the counter, and where it ends
+  Expr one_more;         // whether another round is due
   bool counted = false;  // `one_more` decides
   int condition = -1;    // buffer, or -1
   int counter = -1;      // buffer of the counter, if the body reads it
@@ -215,6 +218,8 @@ Status PlanBuilder::RunLoop(const Graph& g, const Node& n, Loop& loop) {
   StartScans(g, n, loop);
   int more = -1;
   if (loop.counted) more = NewBuffer(n.name + ".more", DType::kBool, {}, 1);
+  const auto start = static_cast<int64_t>(plan_.tasks.size());
+  AddBind(loop.iter, 0);
   const auto top = static_cast<int32_t>(plan_.tasks.size());
   std::vector<int> to_end;
   if (loop.counted) {
@@ -222,6 +227,7 @@ Status PlanBuilder::RunLoop(const Graph& g, const Node& n, Loop& loop) {
     to_end.push_back(AddJump(more));
   }
   if (loop.condition >= 0) to_end.push_back(AddJump(loop.condition));
+  const size_t body_begin = plan_.tasks.size();
   if (loop.counter >= 0) AddSizes(n.name + ".iteration", {loop.iter}, loop.counter);
   for (const Loop::Scanned& cut : loop.cuts) {
     AddHost(n.name, "ScanLoad", {cut.whole, loop.counter}, {cut.slice});
@@ -235,6 +241,12 @@ Status PlanBuilder::RunLoop(const Graph& g, const Node& n, Loop& loop) {
       AddCopy(n.name + ".condition", next, loop.condition);
   }
   GE_TRY(EndIteration(loop));
+  const bool only_counts = loop.counted && loop.condition < 0;
+  if (only_counts && MakeNative(n.name, g.arena(), loop.iter, loop.limit, body_begin)) {
+    plan_.tasks.erase(plan_.tasks.begin() + start,
+                      plan_.tasks.begin() + static_cast<int64_t>(body_begin));
+    return FinishLoop(g, n, loop);
+  }
   AddBind(loop.iter, loop.iter + 1);
   const int back = AddJump(-1);
   plan_.tasks[back].target = top;
@@ -269,22 +281,24 @@ Status PlanBuilder::EmitLoop(const Graph& g, const Node& n) {
       bound_.insert(limit.node());
     }
   }
-  AddBind(loop.iter, 0);
   // Not simplified away: the counter's facts do not say where the loop ends.
+  loop.limit = limit;
   loop.one_more = Lt(loop.iter, limit);
+  const auto start = n.inputs[1] == kNone ? std::vector<Expr>{1} : g.value(n.inputs[1]).elems;
+  loop.updates_condition = !IsConstTrue(body.value(body.outputs[0]).elems);
+  const bool conditional = !IsConstTrue(start) || loop.updates_condition;
   for (size_t o = loop.carried; o < n.outputs.size(); ++o) {
     if (n.outputs[o] == kNone) continue;
     const Expr rounds = g.value(n.outputs[o]).type.dims[0];
     if (!rounds.IsSymbol() || (IsBound(rounds) && !(rounds == loop.trips))) continue;
+    const bool ahead = loop.counted && !conditional;
     if (!IsBound(rounds)) {
-      AddBind(rounds, 0);
-      plan_.tasks.back().attrs = kGrows;
+      AddBind(rounds, ahead ? Max(limit, 0) : Expr(0));
+      if (!ahead) plan_.tasks.back().attrs = kGrows;
     }
-    loop.trips = rounds;
+    if (!ahead) loop.trips = rounds;
   }
-  const auto start = n.inputs[1] == kNone ? std::vector<Expr>{1} : g.value(n.inputs[1]).elems;
-  loop.updates_condition = !IsConstTrue(body.value(body.outputs[0]).elems);
-  if (!IsConstTrue(start) || loop.updates_condition) {
+  if (conditional) {
     loop.condition = NewBuffer(n.name + ".condition", DType::kBool, {}, 1);
     if (start) {
       AddSizes(n.name + ".condition", *start, loop.condition);
@@ -311,7 +325,7 @@ Status PlanBuilder::EmitScan(const Graph& g, const Node& n) {
   const TensorType& first = g.value(n.inputs[loop.carried]).type;
   const Expr length = first.dims[AxisOf(n, "scan_input_axes", 0, first.rank())];
   loop.counted = true;
-  AddBind(loop.iter, 0);
+  loop.limit = length;
   loop.one_more = Lt(loop.iter, length);
   GE_TRY(StartCarried(g, n, loop));
   const auto directions = AttrOr<std::vector<int64_t>>(n, "scan_input_directions", {});

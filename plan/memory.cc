@@ -99,7 +99,8 @@ void PlanBuilder::JoinInPlace() {
     if (task.kind == om::TaskKind::kHost && task.host == "Copy") {
       if (mergeable(task.args[0], task.outs[0], at)) merge(task.args[0], task.outs[0]);
     }
-    if (task.kind != om::TaskKind::kLaunch) continue;
+    // A loop reads again in its next round what it wrote over in this one.
+    if (task.kind != om::TaskKind::kLaunch || native_kernels_.contains(task.kernel)) continue;
     const auto pairs = InPlaceArgs(out_.kernels[task.kernel]->kernel);
     for (const auto& [from, to] : pairs) {
       const int root = RootOf(task.args[from]);

@@ -25,7 +25,8 @@ class PlanBuilder {
   Result<Planned> Run();
 
  private:
-  struct Loop;  // what Loop and Scan have in common
+  struct Loop;        // what Loop and Scan have in common
+  struct NativeLoop;  // a loop that becomes one kernel
 
   // needs.cc: which values are read as memory; which nodes bind symbols.
   void Need(const Graph& g, const std::vector<bool>& wanted);
@@ -93,6 +94,12 @@ class PlanBuilder {
   Status FinishLoop(const Graph& g, const Node& n, Loop& loop);
   Status RunLoop(const Graph& g, const Node& n, Loop& loop);
 
+  // native_loop.cc
+  bool PlaceInLoop(int buffer, DType dtype, bool written, NativeLoop& native,
+                   std::pair<int32_t, Expr>* place);
+  bool AddPart(size_t task, ExprArena& arena, Expr iter, NativeLoop& native);
+  bool MakeNative(const std::string& name, ExprArena& arena, Expr iter, Expr limit, size_t first);
+
   // memory.cc
   void PromoteOutputs();
   void ComputeLives();
@@ -118,6 +125,8 @@ class PlanBuilder {
   std::unordered_map<const ExprNode*, om::SizeRef> size_of_node_;
   std::unordered_map<int64_t, om::SizeRef> size_of_value_;
   Status fault_;  // the first size that cannot be encoded
+  std::unordered_map<size_t, std::vector<Expr>> size_values_;  // of the tasks that are Sizes
+  std::unordered_set<int32_t> native_kernels_;
 
   std::unordered_map<const Graph*, std::vector<int>> buffer_of_;
   std::vector<Expr> bytes_;    // per buffer

@@ -2,6 +2,7 @@
 // symbols and their Binds, lifetimes, aliases, arena offsets.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "base/status.h"
@@ -23,7 +24,8 @@ struct WeightSource {
 
 struct Planned {
   om::Plan plan;  // Kernel records are per LoweredKernel; driver fills hash and text
-  std::vector<const LoweredKernel*> kernels;  // in the order of plan.kernels
+  std::vector<const LoweredKernel*> kernels;                 // in the order of plan.kernels
+  std::vector<std::unique_ptr<LoweredKernel>> native_loops;  // those of them that planning made
   std::vector<WeightSource> weights;
   int64_t weight_bytes = 0;
   int64_t arena_lower_bound = -1;  // the largest sum of sizes alive at one task, if all are static

@@ -81,14 +81,14 @@ void FormRegions(const Graph& g, Model& m) {
   }
 }
 
-std::unique_ptr<Model> Plan(const std::string& text) {
+std::unique_ptr<Model> Plan(const std::string& text, const Policy& policy = Policy()) {
   auto m = std::make_unique<Model>();
   auto graph = ParseGraph(text);
   EXPECT_TRUE(graph.ok()) << graph.status().message();
   if (!graph.ok()) return nullptr;
   m->graph = std::move(graph).value();
   FormRegions(*m->graph, *m);
-  auto planned = BuildPlan(*m->graph, m->regions, m->lowered, Policy());
+  auto planned = BuildPlan(*m->graph, m->regions, m->lowered, policy);
   EXPECT_TRUE(planned.ok()) << planned.status().message();
   if (!planned.ok()) return nullptr;
   m->planned = std::move(planned).value();
@@ -281,6 +281,46 @@ TEST(Planner, LoopWithScanOutput) {
     EXPECT_THAT(out[1].dims, ElementsAre(rounds, 2));
     const Floats all = Result(out[1]);
     for (int64_t i = 0; i < rounds; ++i) EXPECT_EQ(all[2 * i + 1], 22 + 20 * i);
+  }
+}
+
+// One launch does all rounds; without optimisation each is a round of tasks. The results are equal.
+TEST(Planner, SmallCountedLoopsAreOneKernel) {
+  // Carries two values that change places, reads the counter, and nests.
+  const std::string text = R"(graph "g" (%n: i64[], %x: i64[], %y: i64[]) -> (%p, %q, %all) {
+    %go = const bool[] {1}
+    %p, %q, %all = Loop(%n, %go, %x, %y)
+      graph "body" (%i: i64[], %cond: bool[], %a: i64[], %b: i64[]) -> (%cond, %b, %sum, %sum) {
+        %three = const i64[] {3}
+        %last = Loop(%three, %cond, %a, %i) {captures=1}
+          graph "inner" (%j: i64[], %c: bool[], %s: i64[], %o: i64[]) -> (%c, %next) {
+            %add: i64[] = Add(%s, %o)
+            %next: i64[] = Add(%add, %j)
+          }
+        %sum: i64[] = Mul(%last, %b)
+      }
+  })";
+  auto native = Plan(text);
+  Policy plain;
+  plain.opt_level = 0;
+  auto jumps = Plan(text, plain);
+  ASSERT_TRUE(native && jumps);
+  EXPECT_EQ(Count(*native, om::TaskKind::kLaunch), 1);
+  EXPECT_EQ(Count(*native, om::TaskKind::kJump), 0);
+  EXPECT_GT(Count(*jumps, om::TaskKind::kJump), 1);
+  auto run = Load(*native), other = Load(*jumps);
+  Ints x = {1}, y = {3};
+  for (int64_t rounds : {4, 0, 1, 7}) {
+    Ints n = {rounds};
+    rt::Tensor in[] = {On(n, DType::kI64, {}), On(x, DType::kI64, {}), On(y, DType::kI64, {})};
+    rt::Tensor out[3], want[3];
+    ASSERT_EQ(run->Execute(in, out).message(), "");
+    ASSERT_EQ(other->Execute(in, want).message(), "");
+    for (int o = 0; o < 3; ++o) {
+      ASSERT_EQ(out[o].dims, want[o].dims);
+      const size_t bytes = 8 * (o < 2 ? 1 : static_cast<size_t>(rounds));
+      EXPECT_EQ(std::memcmp(out[o].data, want[o].data, bytes), 0) << rounds << " rounds";
+    }
   }
 }
 

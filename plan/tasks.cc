@@ -84,6 +84,7 @@ void PlanBuilder::AddSizes(std::string name, const std::vector<Expr>& values, in
   std::vector<om::SizeRef> sizes = Sizes(values);
   AddHost(std::move(name), "Sizes", {}, {out});
   plan_.tasks.back().sizes = std::move(sizes);
+  size_values_[plan_.tasks.size() - 1] = values;
 }
 
 void PlanBuilder::AddCopy(std::string name, int from, int to) {

@@ -77,6 +77,7 @@ class Case(unittest.TestCase):
         self.assertIn("Possible Cause", err)
         self.assertIn("ATC run failed", out)
         SEEN.add(code)
+        return err
 
     def description(self):
         out = subprocess.run([GE, "om", self.out + ".om", "--description"], capture_output=True, text=True).stdout

@@ -305,6 +305,36 @@ class Works(Case):
         with open(result) as f:
             self.assertEqual(json.load(f)["result"], "success")
 
+    def test_report_names_every_fault(self):
+        """Faults of all kinds in one model, in the branches of an If and behind each other, all in one run."""
+        f32 = lambda name: mm.value_info(name, mm.F32, [2, 3])
+        bad = mm.node("Relu", ["x"], ["g"]) + mm.field(5, mm.field(1, "many") + mm.field(20, 9))  # a list of tensors
+        then = mm.graph("then", [mm.node("Mystery", ["x"], ["t"])], [], [f32("t")])
+        other = mm.graph("else", [mm.node("Cos", ["x"], ["e0"]), mm.node("BitwiseNot", ["e0"], ["e"])], [], [f32("e")])
+        nodes = [mm.node("FindMax", ["x"], ["a"]), mm.node("BitwiseNot", ["a"], ["b"]), mm.node("Neg", ["b"], ["unseen"]),
+                 mm.node("If", ["c"], ["d"], then_branch=then, else_branch=other), bad, mm.node("Abs", ["odd"], ["h"]),
+                 mm.node("ArgMax", ["x"], ["i"], axis=7), mm.node("Relu", ["x"], ["y"])]
+        inputs = [f32("x"), mm.value_info("c", mm.BOOL, []), mm.value_info("odd", 99, [1])]
+        graph = mm.graph("g", nodes, inputs, [f32("y"), f32("d")]) + mm.field(13, f32("a"))
+        model, result = self.path("faults.onnx", mm.model(graph, 20)), self.path("faults.json")
+        message = self.refused(self.raw("--mode=3", "--model=" + model, "--framework=5", "--check_report=" + result), "E16002")
+        with open(result) as f:
+            report = json.load(f)
+        self.assertEqual(report["result"], "failed")
+        found = {f["node"]: f for f in report["unsupported"]}
+        self.assertEqual({n: (f["kind"], f["operator"], f["opset"]) for n, f in found.items()},
+                         {"a_FindMax": ("operator", "FindMax", 20), "t_Mystery": ("operator", "Mystery", 20),
+                          "b_BitwiseNot": ("node", "BitwiseNot", 20), "e_BitwiseNot": ("node", "BitwiseNot", 20),
+                          "g_Relu": ("attribute", "Relu", 20), "odd": ("type", "", 0), "i_ArgMax": ("node", "ArgMax", 20)})
+        for text in ("axis 7", "rank 2"):
+            self.assertIn(text, found["i_ArgMax"]["reason"])
+        self.assertIn("node 'd_If' (If)", found["e_BitwiseNot"]["reason"])
+        # An ordinary compile says the same.
+        compiled = self.refused(self.atc(model=model), "E16002")
+        for name in found:
+            self.assertIn("'%s'" % name, message)
+            self.assertIn("'%s'" % name, compiled)
+
 
 class ZEveryCode(unittest.TestCase):
     """Last by name: what the tests before have provoked."""

@@ -1,5 +1,5 @@
 # Tests that cross folders. `release_only`: what the sanitizer build would only repeat, slowly.
-foreach(program conformance fuzz)
+foreach(program conformance fuzz samples)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${program}/*.cc)
   add_executable(${program} ${sources} $<TARGET_OBJECTS:ge_tools> ${GE_ALL_OBJECTS})
   target_link_libraries(${program} PRIVATE fmt::fmt Threads::Threads)
@@ -36,6 +36,11 @@ add_test(NAME atc_options COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/atc_options.
 set_tests_properties(atc_options PROPERTIES FIXTURES_REQUIRED models)
 add_test(NAME hostile COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/hostile.py ${CMAKE_BINARY_DIR})
 
+add_test(NAME samples COMMAND samples)
+set_tests_properties(samples PROPERTIES LABELS release_only)
+add_test(NAME loop_overhead COMMAND python3 ${CMAKE_SOURCE_DIR}/bench/loop.py ${CMAKE_BINARY_DIR})
+set_tests_properties(loop_overhead PROPERTIES LABELS release_only)
+
 foreach(how "code;2" "code;0" "interp;2")
   list(GET how 0 mode)
   list(GET how 1 level)
@@ -46,12 +51,29 @@ foreach(how "code;2" "code;0" "interp;2")
 endforeach()
 set_tests_properties(conformance_interp_O2 PROPERTIES ENVIRONMENT GE_BUILD=${CMAKE_BINARY_DIR})
 
+# The Python of bench/venv; what needs it is skipped (and counted) where it cannot be made.
+add_test(NAME peer_python COMMAND ${CMAKE_SOURCE_DIR}/bench/venv)
+set_tests_properties(peer_python PROPERTIES FIXTURES_SETUP peer SKIP_RETURN_CODE 77 LABELS release_only TIMEOUT 900)
+add_test(NAME cases COMMAND ${CMAKE_SOURCE_DIR}/tests/cases/run data)
+add_test(NAME cases_written COMMAND ${CMAKE_SOURCE_DIR}/tests/cases/run written)
+foreach(mode code interp)
+  add_test(NAME peer_ops_${mode} COMMAND ${CMAKE_SOURCE_DIR}/tests/peer_ops/run --mode ${mode})
+endforeach()
+add_executable(case_recipes tests/cases/recipes.cc $<TARGET_OBJECTS:ge_tools> ${GE_ALL_OBJECTS})
+target_link_libraries(case_recipes PRIVATE fmt::fmt Threads::Threads)
+add_test(NAME case_recipes COMMAND case_recipes ${CMAKE_SOURCE_DIR}/tests/cases/data)
+add_test(NAME case_throughput COMMAND case_recipes ${CMAKE_SOURCE_DIR}/tests/cases/data --throughput)
+set_tests_properties(case_throughput PROPERTIES RUN_SERIAL ON LABELS release_only)
+set_tests_properties(cases cases_written peer_ops_code peer_ops_interp PROPERTIES LABELS release_only
+  ENVIRONMENT GE_BUILD=${CMAKE_BINARY_DIR} SKIP_RETURN_CODE 77 TIMEOUT 1800)
+set_tests_properties(cases_written peer_ops_code peer_ops_interp PROPERTIES FIXTURES_REQUIRED peer)
+
 # Parts, so that the runner names and counts what a machine without npm or without the scripts that make
 # models leaves out (exit code 77).
 foreach(set ocr speech rest)
   add_test(NAME models_${set} COMMAND ${CMAKE_SOURCE_DIR}/bench/models --no-time --build ${CMAKE_BINARY_DIR} --set ${set})
   set_tests_properties(models_${set} PROPERTIES LABELS release_only TIMEOUT 2400 SKIP_RETURN_CODE 77
-    RESOURCE_LOCK models)
+    RESOURCE_LOCK models FIXTURES_REQUIRED peer)
 endforeach()
 
 # Some random graphs against ONNX Runtime, where the venv of bench/models is (else skipped: exit code 77).

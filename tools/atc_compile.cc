@@ -159,7 +159,7 @@ Fault ApplyPrecision(const AtcOptions& o, Policy* policy) {
 
 Fault FillRequest(const AtcOptions& o, Plan* p, std::vector<std::string>* notes) {
   CompileRequest& r = p->request;
-  r.model = o.Get("model");
+  if (Fault f = ReadImportOptions(o, &r); f.any()) return f;
   const std::string output = o.Get("output");
   r.output = output.ends_with(".om") ? output : output + ".om";
   if (Fault f = CheckPaths(r.model, r.output); f.any()) return f;
@@ -193,18 +193,10 @@ Fault FillRequest(const AtcOptions& o, Plan* p, std::vector<std::string>* notes)
     r.policy.bf16 = soc.ok() && soc->bf16;
     if (r.policy.bf16) p->precision.mode = Precision::Mode::kOrigin;
   }
-  const bool old = o.Has("input_shape_range");
-  if (Fault f =
-          ParseInputShape(o.Get(old ? "input_shape_range" : "input_shape"), old, &r.input_shapes);
-      f.any())
-    return f;
   if (Fault f = ReadGears(o, r.input_shapes, &p->gears); f.any()) return f;
-  for (const std::string& name : SplitList(o.Get("out_nodes"), ';'))
-    if (!name.empty()) r.out_nodes.push_back(name);
   if (Fault f = ReadOutputTypes(o, &p->output_types); f.any()) return f;
   for (const std::string& name : SplitList(o.Get("input_fp16_nodes"), ';'))
     if (!name.empty()) p->fp16_inputs.push_back(name);
-  if (Fault f = ReadOpNames(o, &r.op_names); f.any()) return f;
   if (!o.Has("insert_op_conf")) return {};
   std::string text;
   if (Fault f = ReadSmallFile("insert_op_conf", o.Get("insert_op_conf"), &text); f.any()) return f;
@@ -255,6 +247,18 @@ Fault WriteFusionResult(const CompileReport& report) {
 }
 
 }  // namespace
+
+Fault ReadImportOptions(const AtcOptions& o, CompileRequest* r) {
+  r->model = o.Get("model");
+  const bool old = o.Has("input_shape_range");
+  if (Fault f =
+          ParseInputShape(o.Get(old ? "input_shape_range" : "input_shape"), old, &r->input_shapes);
+      f.any())
+    return f;
+  for (const std::string& name : SplitList(o.Get("out_nodes"), ';'))
+    if (!name.empty()) r->out_nodes.push_back(name);
+  return ReadOpNames(o, &r->op_names);
+}
 
 Fault CompileWith(const AtcOptions& o, const std::string& command_line,
                   const std::vector<std::string>& given_notes) {

@@ -1,4 +1,5 @@
-// --mode=1, 5 and 6: what is in an .om, a model or a text dump.
+// --mode=1, 3, 5 and 6: what is in an .om, a model or a text dump; what of a model is not
+// supported.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include "abi/dtype.h"
 #include "base/file_map.h"
 #include "driver/compile.h"
+#include "import/onnx/import.h"
 #include "ir/opdef.h"
 #include "ir/text.h"
 #include "om/file.h"
@@ -117,9 +119,21 @@ Fault WriteJson(const std::string& path, const Json& json, const char* option = 
 
 Fault PreCheck(const AtcOptions& o) {
   CompileRequest request;
-  request.model = o.Get("model");
+  if (Fault f = ReadImportOptions(o, &request); f.any()) return f;
+  std::vector<onnx::NodeFault> faults;
+  request.faults = &faults;
   auto graph = ImportModel(request);
-  Json report{{"result", graph.ok() ? "success" : "failed"}, {"message", graph.status().message()}};
+  Json report{{"result", graph.ok() ? "success" : "failed"},
+              {"message", graph.status().message()},
+              {"unsupported", Json::array()}};
+  for (const onnx::NodeFault& f : faults)
+    report["unsupported"].push_back(
+        {{"kind", f.kind},
+         {"node", f.node},
+         {"domain", f.op.empty() || !f.domain.empty() ? f.domain : "ai.onnx"},
+         {"operator", f.op},
+         {"opset", f.opset},
+         {"reason", f.message}});
   if (graph.ok())
     for (NodeId n : (*graph)->order) {
       Json& count = report["operators"][(*graph)->node(n).op->name];

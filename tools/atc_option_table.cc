@@ -41,7 +41,9 @@ constexpr OptionRow kOptions[] = {
     {"output_type", kOutput, kWorks, kText, "FP32 or \"node:0:FP16;...\"",
      "element type of the outputs: FP32, FP16, UINT8, INT8, (U)INT16, (U)INT32, (U)INT64, DOUBLE, "
      "FP8E5M2, FP8E4M3FN; HIF8 is refused"},
-    {"check_report", kOutput, kWorks, kText, "check_result.json", "report of --mode=3"},
+    {"check_report", kOutput, kWorks, kText, "check_result.json",
+     "report of --mode=3: result, message, operators; all that is "
+     "unsupported, with kind, node, domain, operator, opset, reason"},
     {"json", kOutput, kWorks, kText, "FILE", "result of --mode=1 and --mode=5"},
     {"host_env_os", kOutput, kWorks, kChoice, "linux", "system that runs the result"},
     {"host_env_cpu", kOutput, kWorks, kChoice, "x86_64|aarch64",

@@ -56,6 +56,11 @@ std::string NameCycle(const std::vector<NodeProto>& nodes,
                      names.size() < path.size() ? " -> ..." : "");
 }
 
+// What follows from a fault that has been noted.
+Status DependsOnFault() {
+  return Error(Code::kUnavailable, "it depends on a node that is not supported");
+}
+
 std::string TypeText(const TypeProto& t) {
   if (t.element && t.kind == TypeProto::Kind::kSequence) return "seq " + TypeText(*t.element);
   if (t.element && t.kind == TypeProto::Kind::kOptional) return "opt " + TypeText(*t.element);
@@ -69,7 +74,7 @@ std::optional<ValueId> GraphBuilder::Lookup(std::string_view name, Scope& scope)
   if (auto it = scope.names.find(name); it != scope.names.end()) return it->second;
   if (scope.parent == nullptr) return std::nullopt;
   const std::optional<ValueId> outer = Lookup(name, *scope.parent);
-  if (!outer || *outer == kNone || scope.graph == scope.parent->graph) return outer;
+  if (!outer || *outer < 0 || scope.graph == scope.parent->graph) return outer;
   Graph& g = *scope.graph;
   const Value& from = scope.parent->graph->value(*outer);
   ValueId inner;
@@ -97,6 +102,7 @@ Result<std::vector<ValueId>> GraphBuilder::Operands(const NodeProto& node, Scope
     if (!v)
       return Invalid(
           fmt::format("input '{}' is not defined by any input, initializer or node", name));
+    if (*v == kFaulty) return DependsOnFault();
     operands.push_back(*v);
   }
   return operands;
@@ -194,13 +200,17 @@ Result<std::vector<ValueId>> GraphBuilder::Build(const NodeProto& node, Scope& s
   draft.name = NodeName(node, frame);
   draft.domain = domain;
   draft.op = node.op_type;
+  step_ = "node";
   GE_ASSIGN(draft.inputs, Operands(node, scope));
   for (std::string_view o : node.outputs)
     draft.outputs.push_back(o.empty() ? std::string() : frame.prefix + std::string(o));
   for (const Attribute& a : attrs) {
     if (a.proto->kind == AttrKind::kGraph) continue;
     Result<Attr> attr = Convert(*a.proto);
-    if (!attr.ok()) return std::move(attr).In(fmt::format("attribute '{}'", a.name)).status();
+    if (!attr.ok()) {
+      step_ = "attribute";
+      return std::move(attr).In(fmt::format("attribute '{}'", a.name)).status();
+    }
     draft.attrs[std::string(a.name)] = std::move(attr).value();
   }
   const int64_t version = frame.opsets.find(domain)->second;
@@ -221,7 +231,9 @@ Result<std::vector<ValueId>> GraphBuilder::Build(const NodeProto& node, Scope& s
   Emitter emitter(*scope.graph);
   if (domain.empty()) {
     std::vector<ValueId> results;
+    step_ = "version";
     GE_TRY(Upgrade(draft, version, emitter, results));
+    step_ = "node";
     if (!results.empty()) return results;
   }
   return emitter.Emit(std::move(draft));
@@ -230,16 +242,87 @@ Result<std::vector<ValueId>> GraphBuilder::Build(const NodeProto& node, Scope& s
 Status GraphBuilder::OneNode(const NodeProto& node, Scope& scope, const Frame& frame) {
   if (++built_ > kMaxNodes)
     return Error(Code::kResourceExhausted, fmt::format("more than {} nodes", kMaxNodes));
-  const std::string where = Describe(node);
-  Result<std::vector<ValueId>> outputs = Build(node, scope, frame);
-  if (!outputs.ok()) return std::move(outputs).In(where).status();
+  const size_t known = faults().size();
+  Result<std::vector<ValueId>> outputs = KnownNode(node, scope, frame);
+  if (!outputs.ok()) {
+    const Code code = outputs.status().code();
+    const bool about_node = code == Code::kInvalidArgument || code == Code::kUnsupported;
+    if (about_node || faults().size() > known) NoteFaultsOf(node, known, outputs.status(), frame);
+    if (!about_node && code != Code::kUnavailable)
+      return std::move(outputs).In(Describe(node)).status();
+  }
   for (size_t o = 0; o < node.outputs.size(); ++o) {
     if (node.outputs[o].empty()) continue;
-    if (o >= outputs->size() || (*outputs)[o] == kNone)
-      return Invalid(fmt::format("{}: it has no output {} ('{}')", where, o, node.outputs[o]));
-    scope.names[node.outputs[o]] = (*outputs)[o];
+    scope.names[node.outputs[o]] = outputs.ok() ? (*outputs)[o] : Declared(node.outputs[o], scope);
   }
   return Status();
+}
+
+// All outputs that the node wants, or the reason why not.
+Result<std::vector<ValueId>> GraphBuilder::KnownNode(const NodeProto& node, Scope& scope,
+                                                     const Frame& frame) {
+  if (unknown_.nodes.contains(&node)) return DependsOnFault();
+  GE_ASSIGN(std::vector<ValueId> outputs, Build(node, scope, frame));
+  for (size_t o = 0; o < node.outputs.size(); ++o) {
+    const bool given = o < outputs.size() && outputs[o] != kNone;
+    if (!node.outputs[o].empty() && !given)
+      return Invalid(fmt::format("it has no output {} ('{}')", o, node.outputs[o]));
+  }
+  outputs.resize(std::max(outputs.size(), node.outputs.size()), kNone);
+  return outputs;
+}
+
+// `status` is the node's own, or that of the first of its body's faults: those after `known`.
+void GraphBuilder::NoteFaultsOf(const NodeProto& node, size_t known, const Status& status,
+                                const Frame& frame) {
+  const std::string where = Describe(node);
+  if (faults().size() > known) {
+    for (size_t i = known; i < faults().size(); ++i) {
+      NodeFault& f = faults()[i];
+      const bool whole = i == known && status.code() != Code::kUnavailable;
+      f.message = where + ": " + (whole ? status.message() : f.message);
+    }
+    return;
+  }
+  NodeFault f;
+  f.kind = step_;
+  f.node = frame.prefix + std::string(NameOf(node));
+  f.domain = PlainDomain(node.domain);
+  f.op = node.op_type;
+  if (const auto it = frame.opsets.find(f.domain); it != frame.opsets.end()) f.opset = it->second;
+  f.code = status.code();
+  f.message = where + ": " + status.message();
+  faults().push_back(std::move(f));
+}
+
+void GraphBuilder::NoteType(std::string_view name, const Status& status, Scope& scope) {
+  NodeFault f;
+  f.kind = "type";
+  f.node = name;
+  f.message = status.message();
+  faults().push_back(std::move(f));
+  scope.names[name] = kFaulty;
+}
+
+// A value of the type that the model declares, so that what uses it can be checked; kFaulty if it
+// declares none.
+ValueId GraphBuilder::Declared(std::string_view name, Scope& scope) const {
+  if (scope.proto == nullptr) return kFaulty;
+  ValueInfoProto found;
+  for (std::string_view info : scope.proto->value_infos) {
+    Result<ValueInfoProto> v = ReadValueInfo(info);
+    if (v.ok() && v->name == name) found = std::move(v).value();
+  }
+  const bool tensor = found.type.kind == TypeProto::Kind::kTensor && found.type.has_shape;
+  const Result<DType> dtype = ReadDType(found.type.elem_type);
+  if (!tensor || !dtype.ok()) return kFaulty;
+  TensorType type;
+  type.dtype = *dtype;
+  for (const DimProto& d : found.type.dims)
+    type.dims.push_back(d.value && *d.value >= 0
+                            ? Expr(*d.value)
+                            : scope.graph->arena().Fresh("declared", {.lo = 0}));
+  return scope.graph->AddValue(std::string(name), type);
 }
 
 Result<std::vector<size_t>> GraphBuilder::SortNodes(const std::vector<NodeProto>& nodes,
@@ -283,11 +366,14 @@ Result<std::vector<size_t>> GraphBuilder::SortNodes(const std::vector<NodeProto>
 
 Status GraphBuilder::Nodes(const std::vector<NodeProto>& nodes, Scope& scope, const Frame& frame) {
   GE_ASSIGN(const std::vector<size_t> order, SortNodes(nodes, scope));
+  const size_t known = faults().size();
   for (size_t i : order) GE_TRY(OneNode(nodes[i], scope, frame));
-  return Status();
+  if (faults().size() == known) return Status();
+  return Error(faults()[known].code, faults()[known].message);
 }
 
 Status GraphBuilder::Body(const GraphProto& proto, Scope& scope, const Frame& frame) {
+  scope.proto = &proto;
   std::unordered_set<std::string_view> seen;
   auto add = [&](std::string_view name, const auto& tensor) -> Status {
     if (name.empty()) return Invalid("initializer without a name");
@@ -295,7 +381,12 @@ Status GraphBuilder::Body(const GraphProto& proto, Scope& scope, const Frame& fr
     if (!seen.insert(name).second) return Invalid(where + " is given twice");
     if (scope.names.contains(name)) return Status();
     Result<Constant> c = tensors_.Read(tensor);
-    if (!c.ok()) return std::move(c).In(where).status();
+    if (!c.ok()) {
+      Status fault = std::move(c).In(where).status();
+      if (fault.code() != Code::kUnsupported) return fault;
+      NoteType(name, fault, scope);
+      return Status();
+    }
     scope.names[name] =
         scope.graph->AddConstant(frame.prefix + std::string(name), std::move(c).value());
     return Status();
@@ -308,6 +399,7 @@ Status GraphBuilder::Body(const GraphProto& proto, Scope& scope, const Frame& fr
 Result<ValueId> GraphBuilder::Output(std::string_view name, Scope& scope) {
   const std::optional<ValueId> v = Lookup(name, scope);
   if (!v || *v == kNone) return Invalid(fmt::format("output '{}' is not defined", name));
+  if (*v == kFaulty) return DependsOnFault();
   return *v;
 }
 

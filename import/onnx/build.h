@@ -29,7 +29,8 @@ struct Frame {
 // Names of one graph, function body or inlined branch.
 struct Scope {
   Graph* graph = nullptr;
-  Scope* parent = nullptr;  // null: the model's graph, a function body
+  const GraphProto* proto = nullptr;  // null: a function body
+  Scope* parent = nullptr;            // null: the model's graph, a function body
   std::unordered_map<std::string_view, ValueId> names;
   // Of the scope that opens a subgraph: values of the parent's graph and their stand-ins here.
   std::vector<std::pair<ValueId, ValueId>> captures;
@@ -39,10 +40,20 @@ struct Scope {
 // refuses a model's own.
 inline constexpr std::string_view kScanOfOne = "ge.Scan";
 
+// In place of a value that a faulty node would have given.
+inline constexpr ValueId kFaulty = kNone - 1;
+
+// A faulty node does not end the work: its fault is noted and its outputs are what the model
+// declares them to be, else kFaulty, which what depends on them inherits. The caller looks at the
+// faults in the end.
 class GraphBuilder {
  public:
-  GraphBuilder(const Functions& functions, TensorSource& tensors)
-      : functions_(functions), tensors_(tensors) {}
+  GraphBuilder(const Functions& functions, TensorSource& tensors, Unknown unknown)
+      : functions_(functions), tensors_(tensors), unknown_(std::move(unknown)) {}
+
+  std::vector<NodeFault>& faults() { return unknown_.faults; }
+  // An input or initialiser of a type that is not supported.
+  void NoteType(std::string_view name, const Status& status, Scope& scope);
 
   // Adds initialisers (those not named in the scope yet) and nodes of `proto`.
   Status Body(const GraphProto& proto, Scope& scope, const Frame& frame);
@@ -56,6 +67,9 @@ class GraphBuilder {
   };
   Status Nodes(const std::vector<NodeProto>& nodes, Scope& scope, const Frame& frame);
   Status OneNode(const NodeProto& node, Scope& scope, const Frame& frame);
+  Result<std::vector<ValueId>> KnownNode(const NodeProto& node, Scope& scope, const Frame& frame);
+  void NoteFaultsOf(const NodeProto& node, size_t known, const Status& status, const Frame& frame);
+  ValueId Declared(std::string_view name, Scope& scope) const;
   Result<std::vector<ValueId>> Build(const NodeProto& node, Scope& scope, const Frame& frame);
   Result<std::vector<ValueId>> ConstantNode(const std::vector<Attribute>& attrs,
                                             const std::string& name, Scope& scope);
@@ -69,6 +83,8 @@ class GraphBuilder {
                                           const NodeDraft& draft, Scope& scope, const Frame& frame);
   Result<std::vector<ValueId>> LoopNode(NodeDraft draft, const std::vector<Attribute>& attrs,
                                         Scope& scope, const Frame& frame);
+  Result<std::vector<ValueId>> Loop(NodeDraft draft, const AttrProto& body, Scope& scope,
+                                    const Frame& frame);
   Result<std::vector<ValueId>> Inline(const GraphProto& g, const std::vector<ValueId>& arguments,
                                       Scope& scope, const Frame& frame);
   Result<std::vector<ValueId>> FlexAttention(NodeDraft draft, const std::vector<Attribute>& attrs,
@@ -92,6 +108,8 @@ class GraphBuilder {
 
   const Functions& functions_;
   TensorSource& tensors_;
+  Unknown unknown_;        // and the faults found since
+  std::string_view step_;  // of building a node: "attribute", "version", "node"
   std::unordered_map<std::string_view, int64_t> unnamed_;  // counters by operator
   int64_t built_ = 0;
   int loop_depth_ = 0;

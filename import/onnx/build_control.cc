@@ -198,7 +198,7 @@ Result<std::vector<ValueId>> GraphBuilder::IfNode(NodeDraft draft,
   }
 
   Graph& outer_graph = *scope.graph;
-  const size_t checks = outer_graph.model->checks.size();
+  const size_t checks = outer_graph.model->checks.size(), known_faults = faults().size();
   const size_t nodes = outer_graph.order.size();
   GE_ASSIGN(const KnownCondition condition, ReadCondition(outer_graph, draft));
   auto forget_condition = [&] {
@@ -217,10 +217,18 @@ Result<std::vector<ValueId>> GraphBuilder::IfNode(NodeDraft draft,
       forget_condition();
       scope.graph->model->checks.resize(checks);
       const Status fault = std::move(g).In(std::string(branches[k]->name)).status();
-      if (!IsAboutTheBranch(fault)) return fault;
+      if (!IsAboutTheBranch(fault)) {
+        if (k == 0) {  // what the other one lacks is to be known too
+          Scope unused;
+          (void)Subgraph(*branches[1]->graph, {}, unused, scope, frame, outer_graph.guard);
+        }
+        return fault;
+      }
       Result<std::vector<ValueId>> other =
           OnlyBranch(*branches[1 - k], k == 1, fault.message(), draft, scope, frame);
-      return other.ok() ? std::move(other) : Result<std::vector<ValueId>>(fault);
+      if (!other.ok()) return fault;
+      faults().resize(known_faults);
+      return other;
     }
     draft.subgraphs.push_back(std::move(g).value());
     for (const auto& [outer, here] : inner[k].captures)
@@ -318,9 +326,17 @@ Result<std::vector<ValueId>> GraphBuilder::LoopNode(NodeDraft draft,
                                                     Scope& scope, const Frame& frame) {
   const AttrProto* body = FindGraph(attrs, "body");
   if (!body) return Invalid("a loop needs a body");
-  if (++loop_depth_ > kMaxLoopDepth)
+  if (loop_depth_ >= kMaxLoopDepth)
     return Error(Code::kResourceExhausted,
                  fmt::format("loops nested deeper than {}", kMaxLoopDepth));
+  ++loop_depth_;
+  Result<std::vector<ValueId>> outputs = Loop(std::move(draft), *body, scope, frame);
+  --loop_depth_;
+  return outputs;
+}
+
+Result<std::vector<ValueId>> GraphBuilder::Loop(NodeDraft draft, const AttrProto& body,
+                                                Scope& scope, const Frame& frame) {
   Graph& g = *scope.graph;
   GE_ASSIGN(std::vector<Value> formals, Formals(g, draft));
   const std::vector<ValueId> operands = draft.inputs;
@@ -330,7 +346,7 @@ Result<std::vector<ValueId>> GraphBuilder::LoopNode(NodeDraft draft,
   for (int round = 0;; ++round) {
     g.model->checks.resize(checks);
     Scope inner;
-    GE_ASSIGN(auto built, Subgraph(*body->graph, formals, inner, scope, frame, g.guard));
+    GE_ASSIGN(auto built, Subgraph(*body.graph, formals, inner, scope, frame, g.guard));
     std::vector<ValueId> inputs = operands;
     for (const auto& [outer, here] : inner.captures) inputs.push_back(outer);
     const int64_t captures = static_cast<int64_t>(inner.captures.size());
@@ -356,7 +372,6 @@ Result<std::vector<ValueId>> GraphBuilder::LoopNode(NodeDraft draft,
       formals[i].type = now.value(now.inputs[i]).type;
     }
   }
-  --loop_depth_;
   std::vector<ValueId> outputs = g.node(id).outputs;
   outputs.resize(wanted, kNone);
   GE_TRY(emitter.Finish(id));

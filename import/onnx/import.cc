@@ -19,6 +19,7 @@ namespace ge::onnx {
 
 namespace {
 
+constexpr size_t kMostFaults = 20;  // named in a message
 constexpr int64_t kBatchHint = 1, kSizeHint = 128;
 
 // What input_shapes says of one dim.
@@ -81,8 +82,8 @@ void Sweep(Graph& g, const SymbolSet& sizes) {
 class Importer {
  public:
   Importer(const ModelProto& model, const ImportOptions& options, TensorSource& tensors,
-           const Functions& functions)
-      : model_(model), options_(options), builder_(functions, tensors) {
+           const Functions& functions, Unknown unknown)
+      : model_(model), options_(options), builder_(functions, tensors, std::move(unknown)) {
     graph_ = std::make_unique<Graph>();
     graph_->model = std::make_shared<Model>();
     graph_->name = model.graph.name;
@@ -93,7 +94,9 @@ class Importer {
     Frame frame;
     GE_ASSIGN(frame.opsets, ReadOpsets(model_.opsets));
     GE_TRY(Inputs());
-    GE_TRY(builder_.Body(model_.graph, scope_, frame));
+    const Status body = builder_.Body(model_.graph, scope_, frame);
+    if (!builder_.faults().empty()) return AllFaults();
+    GE_TRY(body);
     if (options_.out_nodes.empty()) {
       for (const ValueInfoProto& o : model_.graph.outputs)
         GE_TRY(AddOutput(o).In(fmt::format("output '{}'", o.name)));
@@ -129,9 +132,44 @@ class Importer {
       }
     for (const ValueInfoProto& v : model_.graph.inputs)
       if (IsFed(v.name)) GE_TRY(BindParams(v).In(fmt::format("input '{}'", v.name)));
-    for (const ValueInfoProto& v : model_.graph.inputs)
-      if (IsFed(v.name)) GE_TRY(AddInput(v).In(fmt::format("input '{}'", v.name)));
+    for (const ValueInfoProto& v : model_.graph.inputs) {
+      if (!IsFed(v.name)) continue;
+      Status added = AddInput(v).In(fmt::format("input '{}'", v.name));
+      if (added.ok()) continue;
+      if (added.code() != Code::kUnsupported) return added;
+      builder_.NoteType(v.name, added, scope_);
+    }
     return Status();
+  }
+
+  // One sentence about all that is wrong. Unknown operators first, each with its nodes.
+  Status AllFaults() {
+    std::vector<NodeFault>& faults = builder_.faults();
+    if (options_.faults != nullptr) *options_.faults = faults;
+    std::map<std::string, std::vector<std::string>> unknown;
+    std::vector<std::string> parts;
+    size_t hidden = 0;
+    for (const NodeFault& f : faults) {
+      if (f.kind != "operator") {
+        parts.size() < kMostFaults ? parts.push_back(f.message) : void(++hidden);
+        continue;
+      }
+      auto& nodes = unknown[fmt::format("{}{}{} (opset {})", f.domain, f.domain.empty() ? "" : ".",
+                                        f.op, f.opset)];
+      nodes.push_back(fmt::format("'{}'", f.node));
+    }
+    std::vector<std::string> lines;
+    for (auto& [op, nodes] : unknown) {
+      const size_t all = nodes.size(), shown = std::min(all, kMostFaults);
+      nodes.resize(shown);
+      lines.push_back(fmt::format("{}: {}", op, fmt::join(nodes, ", ")));
+      if (shown < all) lines.back() += fmt::format(" and {} more", all - shown);
+    }
+    if (!lines.empty())
+      parts.insert(parts.begin(), fmt::format("unsupported operators: {}", fmt::join(lines, "; ")));
+    std::string text = fmt::format("{}", fmt::join(parts, "; "));
+    if (hidden > 0) text += fmt::format("; and {} more", hidden);
+    return Error(lines.empty() ? faults[0].code : Code::kUnsupported, std::move(text));
   }
 
   // What input_shapes gives for a named dim holds for that name everywhere.
@@ -313,9 +351,9 @@ Result<std::unique_ptr<Graph>> ImportFile(const std::string& path, const ImportO
     for (FunctionProto& f : model.functions) RenameOps(options.op_names, &f.nodes);
   }
   const Functions functions(model);
-  GE_TRY(Survey(model, functions));
+  GE_ASSIGN(Unknown unknown, Survey(model, functions));
   TensorSource tensors(std::filesystem::path(path).parent_path().string(), file);
-  return Importer(model, options, tensors, functions).Run();
+  return Importer(model, options, tensors, functions, std::move(unknown)).Run();
 }
 
 }  // namespace

@@ -13,6 +13,15 @@
 
 namespace ge::onnx {
 
+// What keeps a model from being imported.
+struct NodeFault {
+  std::string kind;  // "operator" (there is none), "version", "attribute", "type", "node"
+  std::string node, domain, op;  // of an input or initialiser: its name, no operator
+  int64_t opset = 0;
+  Code code = Code::kUnsupported;
+  std::string message;
+};
+
 struct ImportOptions {
   // By input name; a dim is a number, a range "1~64" of a symbol, or "" or "-1" to keep the model's
   // own. A dynamic dim stays symbolic if not given; dims of one name in the model get one value.
@@ -24,9 +33,10 @@ struct ImportOptions {
   std::vector<std::string> out_nodes;
   std::map<std::string, std::string> op_names;  // operators of any domain -> those of ONNX
   int max_depth = 256;                          // of subgraphs and function calls
+  std::vector<NodeFault>* faults = nullptr;     // if given: receives all of them
 };
-// `path` is mapped, not read. External data must lie in the model's folder. Errors list every fault
-// of one kind (e.g. all unsupported operators with their node names).
+// `path` is mapped, not read. External data must lie in the model's folder. An error names every
+// fault that was found; what depends on a faulty node is checked if the model declares its type.
 Result<std::unique_ptr<Graph>> Import(const std::string& path, const ImportOptions& options = {});
 
 }  // namespace ge::onnx

@@ -30,6 +30,18 @@ class Decoder {
     return End(r, "model");
   }
 
+  Status ValueInfo(std::string_view bytes, ValueInfoProto& v) {
+    WireReader r(bytes);
+    while (r.Next()) {
+      switch (r.field()) {
+        case 1: v.name = r.Bytes(); break;
+        case 2: GE_TRY(Type(r.Bytes(), v.type)); break;
+        default: r.Skip();
+      }
+    }
+    return End(r, "value");
+  }
+
  private:
   // Counts the nesting of graphs and types.
   class Nest {
@@ -94,6 +106,7 @@ class Decoder {
         case 5: GE_TRY(Tensor(r.Bytes(), g.initializers.emplace_back())); break;
         case 11: GE_TRY(ValueInfo(r.Bytes(), g.inputs.emplace_back())); break;
         case 12: GE_TRY(ValueInfo(r.Bytes(), g.outputs.emplace_back())); break;
+        case 13: g.value_infos.push_back(r.Bytes()); break;
         case 15: GE_TRY(Sparse(r.Bytes(), g.sparse_initializers.emplace_back())); break;
         default: r.Skip();
       }
@@ -203,18 +216,6 @@ class Decoder {
     return End(r, "sparse tensor");
   }
 
-  Status ValueInfo(std::string_view bytes, ValueInfoProto& v) {
-    WireReader r(bytes);
-    while (r.Next()) {
-      switch (r.field()) {
-        case 1: v.name = r.Bytes(); break;
-        case 2: GE_TRY(Type(r.Bytes(), v.type)); break;
-        default: r.Skip();
-      }
-    }
-    return End(r, "value");
-  }
-
   Status Type(std::string_view bytes, TypeProto& t) {
     Nest nest(*this);
     GE_TRY(nest.status());
@@ -315,6 +316,12 @@ Result<ModelProto> ReadModel(std::string_view bytes, int max_depth) {
   GE_TRY(Decoder(max_depth).Model(bytes, model));
   if (!model.has_graph) return Error(Code::kDataLoss, "not an ONNX model: the file holds no graph");
   return model;
+}
+
+Result<ValueInfoProto> ReadValueInfo(std::string_view bytes) {
+  ValueInfoProto v;
+  GE_TRY(Decoder(/*max_depth=*/16).ValueInfo(bytes, v));
+  return v;
 }
 
 }  // namespace ge::onnx

@@ -88,6 +88,7 @@ struct GraphProto {
   std::vector<TensorProto> initializers;
   std::vector<SparseTensorProto> sparse_initializers;
   std::vector<ValueInfoProto> inputs, outputs;
+  std::vector<std::string_view> value_infos;  // as they lie in the file: seldom read
 };
 
 struct OpsetProto {
@@ -113,5 +114,6 @@ struct ModelProto {
 
 // Fails on damaged wire data and on subgraphs or types nested deeper than max_depth.
 Result<ModelProto> ReadModel(std::string_view bytes, int max_depth);
+Result<ValueInfoProto> ReadValueInfo(std::string_view bytes);
 
 }  // namespace ge::onnx

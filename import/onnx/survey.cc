@@ -15,7 +15,7 @@ namespace ge::onnx {
 
 namespace {
 
-constexpr size_t kMaxNamed = 20;  // nodes named per unsupported operator
+constexpr size_t kMaxNamed = 20;  // domains without an operator set
 
 std::string Key(std::string_view domain, std::string_view name, std::string_view overload) {
   return fmt::format("{}\n{}\n{}", PlainDomain(domain), name, overload);
@@ -26,22 +26,12 @@ class Walk {
   Walk(const ModelProto& model, const Functions& functions)
       : model_(model), functions_(functions) {}
 
-  Status Run() {
+  Result<Unknown> Run() {
     GE_ASSIGN(const Opsets opsets, ReadOpsets(model_.opsets));
     GE_TRY(Nodes(model_.graph.nodes, opsets));
     if (!unimported_.empty())
       return Invalid(fmt::format("no operator set imported for {}", fmt::join(unimported_, "; ")));
-    if (unsupported_.empty()) return Status();
-    std::vector<std::string> lines;
-    for (const auto& [op, names] : unsupported_) {
-      const size_t shown = std::min(names.size(), kMaxNamed);
-      std::string line = fmt::format(
-          "{}: {}", op,
-          fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
-      if (shown < names.size()) line += fmt::format(" and {} more", names.size() - shown);
-      lines.push_back(std::move(line));
-    }
-    return Unsupported(fmt::format("unsupported operators: {}", fmt::join(lines, "; ")));
+    return std::move(unknown_);
   }
 
  private:
@@ -68,10 +58,16 @@ class Walk {
     if (domain.empty() && (name == "Constant" || name == "SequenceMap")) return Status();
     if (domain == "ai.onnx.preview" && name == "FlexAttention") return Status();
     if (FindOp(domain, name) != nullptr) return Status();
-    const std::string op = fmt::format("{}{}{} (opset {})", domain, domain.empty() ? "" : ".",
-                                       n.op_type, opset->second);
-    unsupported_[op].push_back(
-        fmt::format("'{}'", !n.name.empty() || n.outputs.empty() ? n.name : n.outputs[0]));
+    unknown_.nodes.insert(&n);
+    NodeFault fault;
+    fault.kind = "operator";
+    fault.node = NameOf(n);
+    fault.domain = domain;
+    fault.op = n.op_type;
+    fault.opset = opset->second;
+    fault.message = fmt::format("{}: there is no operator {} in opset {} of {}", Describe(n),
+                                n.op_type, opset->second, domain.empty() ? "ai.onnx" : domain);
+    unknown_.faults.push_back(std::move(fault));
     return Status();
   }
 
@@ -98,7 +94,7 @@ class Walk {
 
   const ModelProto& model_;
   const Functions& functions_;
-  std::map<std::string, std::vector<std::string>> unsupported_;
+  Unknown unknown_;
   std::vector<std::string> unimported_;
   std::vector<const FunctionProto*> calls_;
   std::set<const FunctionProto*> visited_;
@@ -129,13 +125,16 @@ const FunctionProto* Functions::Find(const NodeProto& call) const {
   return it == by_key_.end() ? nullptr : it->second;
 }
 
-Status Survey(const ModelProto& model, const Functions& functions) {
+Result<Unknown> Survey(const ModelProto& model, const Functions& functions) {
   return Walk(model, functions).Run();
 }
 
+std::string_view NameOf(const NodeProto& n) {
+  return n.name.empty() && !n.outputs.empty() ? n.outputs[0] : n.name;
+}
+
 std::string Describe(const NodeProto& n) {
-  const std::string_view name = n.name.empty() && !n.outputs.empty() ? n.outputs[0] : n.name;
-  return fmt::format("node '{}' ({})", name, n.op_type);
+  return fmt::format("node '{}' ({})", NameOf(n), n.op_type);
 }
 
 }  // namespace ge::onnx

@@ -5,8 +5,11 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_set>
+#include <vector>
 
 #include "base/status.h"
+#include "import/onnx/import.h"
 #include "import/onnx/proto.h"
 
 namespace ge::onnx {
@@ -26,9 +29,16 @@ class Functions {
   std::map<std::string, const FunctionProto*, std::less<>> by_key_;
 };
 
-Status Survey(const ModelProto& model, const Functions& functions);
+// Nodes whose operator nobody knows, and a fault for each. An error: nothing more can be said.
+struct Unknown {
+  std::unordered_set<const NodeProto*> nodes;
+  std::vector<NodeFault> faults;
+};
+Result<Unknown> Survey(const ModelProto& model, const Functions& functions);
 
-// "node 'x' (Op)": the node's name, or its first output's if it has none.
+std::string_view NameOf(const NodeProto& node);  // or its first output's, if it has none
+
+// "node 'x' (Op)".
 std::string Describe(const NodeProto& node);
 
 }  // namespace ge::onnx

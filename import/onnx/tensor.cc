@@ -174,8 +174,8 @@ int64_t IndexAt(const Constant& c, int64_t i) {
 
 Result<DType> ReadDType(int64_t onnx_type) {
   if (onnx_type < 1 || onnx_type > static_cast<int64_t>(DType::kI2))
-    return Invalid(fmt::format("element type {} given, 1 to {} known", onnx_type,
-                               static_cast<int64_t>(DType::kI2)));
+    return Unsupported(fmt::format("element type {} given, 1 to {} known", onnx_type,
+                                   static_cast<int64_t>(DType::kI2)));
   return static_cast<DType>(onnx_type);
 }
 
