@@ -150,7 +150,7 @@ Status Prepare(Compilation& c) {
   watch.Lap(c.report.lower_s);
 
   c.Progress("plan", 0);
-  GE_ASSIGN(c.planned, BuildPlan(*c.graph, c.regions, c.lowered, policy));
+  GE_ASSIGN(c.planned, BuildPlan(*c.graph, c.regions, c.lowered, policy).In("plan"));
   c.planned.plan.model_name = std::filesystem::path(c.request.model).stem().string();
   c.planned.plan.chip = c.soc.name;
   GE_TRY(ValidatePlan(c.planned.plan));

@@ -159,7 +159,10 @@ class ConvLowering {
     const bool merged = Merged();
     Pack pack;
     pack.source = s_.weights;
-    pack.key = fmt::format("conv panels of {}, channels by {}, groups {}", nb, c0, units);
+    // One tensor may be the weights of several convolutions.
+    pack.key = fmt::format("{}conv panels of {}, channels by {}, units {}, window {}x{} of {}x{}",
+                           shape.transposed ? "transposed " : "", nb, c0, units, kh, kw, shape.up_h,
+                           shape.up_w);
     pack.bytes = units * panels * c1 * kh * kw * c0 * nb * 4;
     pack.fill = [=](const Constant& w, std::byte* out) {
       float* to = reinterpret_cast<float*>(out);

@@ -41,15 +41,18 @@ set_tests_properties(samples PROPERTIES LABELS release_only)
 add_test(NAME loop_overhead COMMAND python3 ${CMAKE_SOURCE_DIR}/bench/loop.py ${CMAKE_BINARY_DIR})
 set_tests_properties(loop_overhead PROPERTIES LABELS release_only)
 
+# Where the shared data folder is absent, they are copied out of the onnx package first.
+add_test(NAME conformance_data COMMAND ${CMAKE_SOURCE_DIR}/tests/conformance/run --mode none)
+set_tests_properties(conformance_data PROPERTIES FIXTURES_SETUP conformance_data SKIP_RETURN_CODE 77 TIMEOUT 900
+  LABELS release_only FIXTURES_REQUIRED peer)
 foreach(how "code;2" "code;0" "interp;2")
   list(GET how 0 mode)
   list(GET how 1 level)
   add_test(NAME conformance_${mode}_O${level}
     COMMAND ${CMAKE_SOURCE_DIR}/tests/conformance/run --mode ${mode} --opt ${level} --work ${CMAKE_BINARY_DIR}/conformance-${mode}-${level})
   set_tests_properties(conformance_${mode}_O${level} PROPERTIES LABELS release_only TIMEOUT 1800
-    ENVIRONMENT GE_BUILD=${CMAKE_BINARY_DIR})
+    ENVIRONMENT GE_BUILD=${CMAKE_BINARY_DIR} SKIP_RETURN_CODE 77 FIXTURES_REQUIRED conformance_data)
 endforeach()
-set_tests_properties(conformance_interp_O2 PROPERTIES ENVIRONMENT GE_BUILD=${CMAKE_BINARY_DIR})
 
 # The Python of bench/venv; what needs it is skipped (and counted) where it cannot be made.
 add_test(NAME peer_python COMMAND ${CMAKE_SOURCE_DIR}/bench/venv)
@@ -76,7 +79,7 @@ foreach(set ocr speech rest)
     RESOURCE_LOCK models FIXTURES_REQUIRED peer)
 endforeach()
 
-# Some random graphs against ONNX Runtime, where the venv of bench/models is (else skipped: exit code 77).
+# Some random graphs against ONNX Runtime.
 add_test(NAME fuzz_peer COMMAND ${CMAKE_SOURCE_DIR}/tests/peer_ops/fuzz 30 2001 --quiet)
-set_tests_properties(fuzz_peer PROPERTIES LABELS release_only SKIP_RETURN_CODE 77 TIMEOUT 600
+set_tests_properties(fuzz_peer PROPERTIES LABELS release_only SKIP_RETURN_CODE 77 TIMEOUT 600 FIXTURES_REQUIRED peer
   ENVIRONMENT GE_BUILD=${CMAKE_BINARY_DIR})

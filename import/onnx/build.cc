@@ -228,6 +228,7 @@ Result<std::vector<ValueId>> GraphBuilder::Build(const NodeProto& node, Scope& s
   }
   if (domain == "ai.onnx.preview" && draft.op == "FlexAttention")
     return FlexAttention(std::move(draft), attrs, scope, frame);
+  if (domain == "ai.onnx.preview.training" && draft.op == "Gradient") return Gradient(draft, scope);
   Emitter emitter(*scope.graph);
   if (domain.empty()) {
     std::vector<ValueId> results;
@@ -340,6 +341,8 @@ Result<std::vector<size_t>> GraphBuilder::SortNodes(const std::vector<NodeProto>
     std::vector<std::string_view> names = nodes[i].inputs;
     for (const AttrProto& a : nodes[i].attrs)
       if (a.graph) FreeNames(*a.graph, names);
+    for (const AttrProto& a : nodes[i].attrs)  // what is derived is named, not fed
+      if (nodes[i].op_type == "Gradient" && a.name == "y") names.push_back(a.s);
     std::unordered_set<size_t> seen;
     for (std::string_view name : names) {
       const auto it = producer.find(name);

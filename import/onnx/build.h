@@ -92,6 +92,7 @@ class GraphBuilder {
   Result<std::vector<ValueId>> SequenceMap(NodeDraft draft, const NodeProto& node,
                                            const std::vector<Attribute>& attrs, Scope& scope,
                                            const Frame& frame);
+  Result<std::vector<ValueId>> Gradient(const NodeDraft& draft, Scope& scope);
   Result<std::vector<ValueId>> BatchedScan(NodeDraft draft, const std::vector<Attribute>& attrs,
                                            Scope& scope, const Frame& frame);
   Result<std::unique_ptr<Graph>> Subgraph(const GraphProto& proto,

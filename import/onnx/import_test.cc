@@ -409,7 +409,7 @@ TEST_F(ImportTest, BadModelsAreRefusedByName) {
                     Node("Add", {"b", "x"}, {"y"})),
               HasSubstr("cycle of 2 nodes: node 'n"));
   EXPECT_THAT(fault(Node("Relu", {"q"}, {"y"}, {}, "n1")),
-              HasSubstr("m.onnx: node 'n1' (Relu): input 'q' is not defined"));
+              HasSubstr("m.onnx: import: node 'n1' (Relu): input 'q' is not defined"));
   EXPECT_THAT(fault(Node("Relu", {"x"}, {"y"}) + Node("Neg", {"x"}, {"y"}, {}, "n2")),
               HasSubstr("node 'n2' (Neg): value 'y' is defined twice"));
   EXPECT_THAT(fault(Node("Nope", {"x"}, {"t"}, {}, "n1") + Node("Never", {"t"}, {"u"}, {}, "n2") +

@@ -57,6 +57,7 @@ class Walk {
     // Built by the importer itself.
     if (domain.empty() && (name == "Constant" || name == "SequenceMap")) return Status();
     if (domain == "ai.onnx.preview" && name == "FlexAttention") return Status();
+    if (domain == "ai.onnx.preview.training" && name == "Gradient") return Status();
     if (FindOp(domain, name) != nullptr) return Status();
     unknown_.nodes.insert(&n);
     NodeFault fault;

@@ -42,7 +42,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string data, folders = "node,simple,pytorch-converted,pytorch-operator,light,real",
-                    mode = "code", filter, work, excluded;
+                    mode = "code", soc, filter, work, excluded;
   int opt = 2, batch = 48, timeout = 120, threads = 2;
   bool quiet = false;
 };
@@ -118,6 +118,7 @@ CompileRequest RequestOf(const Case& c, const Options& o) {
   if (c.prefix.empty()) r.input_shapes = ShapesFor(c.path);
   r.output = (fs::path(o.work) / (c.folder + "_" + c.name + ".om")).string();
   r.cache_dir = (fs::path(o.work) / "cache").string();
+  r.soc_version = o.soc;
   r.policy.opt_level = o.opt;
   r.policy.interpret_kernels = o.mode == "interp";
   r.policy.conv_tolerance = 0;
@@ -287,6 +288,7 @@ int main(int argc, char** argv) {
   app.add_option("--folders", o.folders, "which, comma-separated");
   app.add_option("--mode", o.mode, "code or interp")->check(CLI::IsMember({"code", "interp"}));
   app.add_option("--opt", o.opt, "opt_level");
+  app.add_option("--soc", o.soc, "chip, as atc's --soc_version");
   app.add_option("--filter", o.filter, "only cases whose name holds this text");
   app.add_option("--batch", o.batch, "models compiled together")->check(CLI::PositiveNumber);
   app.add_option("--timeout", o.timeout, "seconds of a case, or of compiling a batch");

@@ -4,7 +4,8 @@
 // unoptimised interpreter, and nothing may be written beside the tensors and the work memory: each
 // lies between canaries.
 //
-//   samples [--filter TEXT] [--work FOLDER]     the last line is "N samples, N ways, N failed"
+//   samples [--filter TEXT] [--work FOLDER]     the last line is "N samples, N runs in N ways, N
+//   failed"
 
 #include "ir/samples.h"
 
@@ -243,7 +244,7 @@ std::vector<Result<CompileReport>> CompileAll(const std::vector<Sample>& samples
 
 int Main(const std::string& filter, const fs::path& work) {
   std::vector<Sample> samples = FindSamples(filter, work);
-  int failed = 0;
+  int failed = 0, runs = 0;
   std::vector<char> usable(samples.size(), 0);
   auto reports = CompileAll(samples, kReference, work);
   for (size_t i = 0; i < samples.size(); ++i) {
@@ -279,13 +280,15 @@ int Main(const std::string& filter, const fs::path& work) {
         return Compare(s, model->plan(), got, dims);
       };
       const Status status = check();
+      ++runs;
       if (status.ok()) continue;
       ++failed;
       std::printf("FAIL %s %s [%s]: %s\n", s.op->name.c_str(), s.text.c_str(), way.name,
                   status.message().c_str());
     }
   }
-  std::printf("%zu samples, %zu ways, %d failed\n", samples.size(), std::size(kWays) + 1, failed);
+  std::printf("%zu samples, %d runs in %zu ways, %d failed\n", samples.size(), runs,
+              std::size(kWays), failed);
   return failed || (filter.empty() && samples.size() < 100) ? 1 : 0;
 }
 
