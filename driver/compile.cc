@@ -159,6 +159,7 @@ Status Prepare(Compilation& c) {
   c.report.weight_bytes = c.planned.weight_bytes;
   c.report.arena_bytes = c.planned.plan.arena_bytes;
   c.report.arena_lower_bound = c.planned.arena_lower_bound;
+  c.report.arena_unaliased = c.planned.arena_unaliased;
   // For people: large constants appear as hashes only.
   c.ir_text = c.graph->order.size() <= 5000 ? ToString(*c.graph, 1024) : std::string();
   watch.Lap(c.report.plan_s);
@@ -212,7 +213,8 @@ std::string Description(const Compilation& c) {
                       {"soc", c.soc.name},
                       {"policy", c.request.policy.Key()},
                       {"nodes_in", c.report.nodes_in},
-                      {"nodes_out", c.report.nodes_out}};
+                      {"nodes_out", c.report.nodes_out},
+                      {"arena_unaliased", c.report.arena_unaliased}};
   if (c.request.description)
     for (const auto& [key, text] : *c.request.description)
       json[key] = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);

@@ -51,6 +51,7 @@ struct CompileReport {
   int nodes_in = 0, nodes_out = 0, regions = 0, kernels = 0, kernels_compiled = 0;
   int64_t weight_bytes = 0, arena_bytes = -1, code_bytes = 0;
   int64_t arena_lower_bound = -1;  // the largest sum of sizes alive at one task, if all are static
+  int64_t arena_unaliased = -1;    // the same if no two values shared bytes
   std::map<std::string, int> rules;   // how often each rewrite applied
   std::map<std::string, int> misses;  // and nearly did
   std::vector<std::string> notes;

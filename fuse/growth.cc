@@ -218,7 +218,9 @@ bool RegionGrowth::UsedOnlyBy(int from, int into, NodeId n, bool aligned) const 
         if (region >= 0) return false;
         visible = true;
       }
-      if (visible && !(aligned && Aligned(into, v))) return false;
+      // A loop nest stores what follows from its own result only.
+      const bool stored = regions_[into].anchor == kNone && aligned && Aligned(into, v);
+      if (visible && !stored) return false;
     }
   return true;
 }

@@ -15,8 +15,13 @@ struct Policy {
   bool bf16 = false;  // weights and inputs of dots may be rounded to bf16; sums stay f32
   int max_region_nodes = 64;
   int max_region_inputs = 8;
-  bool interpret_kernels = false;       // .om with TileIR text instead of native code
-  bool reuse_memory = true;             // false: every planned buffer has its own bytes
+  bool interpret_kernels = false;    // .om with TileIR text instead of native code
+  bool reuse_memory = true;          // false: every planned buffer has its own bytes
+  bool alias_parts = true;           // concat, split and slice without copies where possible
+  int64_t arena_work = 100'000'000;  // steps of the exact arena search; about 150 million a second
+  int64_t memory_limit = 0;          // bytes of arena that a model may need; 0: as it comes
+  int max_streams = 2;               // lanes on which independent tasks may run; 1: none
+  double stream_gain = 1.1;          // by which lanes must be faster, as predicted, to be used
   int64_t fold_limit_bytes = 64 << 20;  // constants larger than this are not created by folding
   // One line for each rewrite or near miss ({rule, node, reason}), if set.
   std::function<void(const std::string&)> report;

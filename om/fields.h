@@ -91,6 +91,8 @@ void Fields(A& a, Task& r) {
   a("binds", r.binds);
   a("element", r.element, 0);
   a("target", r.target, -1);
+  a("lane", r.lane, -1);
+  a("waits", r.waits);
 }
 
 template <class A>

@@ -17,7 +17,7 @@
 
 namespace ge::om {
 
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;
 enum class Section : uint32_t {
   kPlan = 1,
   kWeights = 2,

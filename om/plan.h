@@ -107,6 +107,11 @@ struct Task {
                                // kBind: one symbol
   int64_t element = 0;         // kBind
   int32_t target = -1;         // kJump, kJumpUnless
+  // kLaunch. -1: starts when all before it are over, and all workers share it. Else consecutive
+  // tasks with a lane may run at once: each waits for the one before it in its lane, and for the
+  // tasks of other lanes in `waits` (events), which stand before it in the list.
+  int32_t lane = -1;
+  std::vector<int32_t> waits;
 };
 
 struct IoTensor {

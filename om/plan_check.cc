@@ -3,6 +3,7 @@
 // inside their memory. (Lifetimes and overlaps are the compiler's to prove, in plan/validate.)
 #include "abi/dtype.h"
 #include "om/file.h"
+#include "om/lanes.h"
 #include "om/size.h"
 
 namespace ge::om {
@@ -28,6 +29,7 @@ class PlanCheck {
   Status CheckMemory(const Buffer& buffer);
   Status CheckAlias(const Buffer& buffer, int64_t self);
   Status CheckTask(const Task& task);
+  Status CheckLane(const Task& task, int64_t index);
   Status CheckLaunch(const Task& task);
   Status CheckHost(const Task& task);
   Status CheckBind(const Task& task);
@@ -238,6 +240,18 @@ Status PlanCheck::CheckJump(const Task& task) {
   return {};
 }
 
+// What a task waits for stands before it: some order of the tasks is always possible.
+Status PlanCheck::CheckLane(const Task& task, int64_t index) {
+  const bool free = task.kind == TaskKind::kLaunch;
+  if (task.lane < -1 || task.lane >= kMostLanes || (task.lane >= 0 && !free))
+    return Fault("bad lane");
+  for (const int32_t w : task.waits) {
+    if (task.lane < 0 || w < 0 || w >= index || plan_.tasks[static_cast<size_t>(w)].lane < 0)
+      return Fault("waits for a bad task");
+  }
+  return {};
+}
+
 Status PlanCheck::CheckTask(const Task& task) {
   if (task.kind > TaskKind::kBind) return Fault("bad kind");
   if (!HoldsAll(task.sizes) || !HoldsOrNone(task.grid) || !HoldsOrNone(task.scratch))
@@ -291,6 +305,7 @@ Status PlanCheck::Run() {
   }));
   GE_TRY(Each("task", plan_.tasks, [&](const Task& t, int64_t i) {
     GE_TRY(CheckTask(t).In(t.name));
+    GE_TRY(CheckLane(t, i).In(t.name));
     return static_cast<size_t>(i) < kMaxRecords ? Status() : Fault("too many tasks");
   }));
   GE_TRY(Each("input", plan_.inputs,

@@ -154,6 +154,28 @@ TEST(ConstantFolding, SinksCapturedConstants) {
   EXPECT_THAT(text, HasSubstr("{-1.0, -2.0}"));
 }
 
+TEST(ConcatParts, WholeForItsParts) {
+  EXPECT_EQ(After("concat_parts", R"(graph "g" (%x: f32[4,2], %z: f32[1,2]) -> (%y, %b) {
+  %a: f32[2,2], %b: f32[2,2] = Split(%x) {axis=0, num_outputs=2} @"s"
+  %y: f32[5,2] = Concat(%a, %b, %z) {axis=0} @"y"
+})"),
+            Same(R"(graph "g" (%x: f32[4,2], %z: f32[1,2]) -> (%y, %b) {
+  %a: f32[2,2], %b: f32[2,2] = Split(%x) {axis=0, num_outputs=2} @"s"
+  %y: f32[5,2] = Concat(%x, %z) {axis=0} @"y"
+})"));
+}
+
+// Another order, another axis, a part missing.
+TEST(ConcatParts, KeepsWhatIsNotTheWhole) {
+  for (const std::string concat :
+       {"Concat(%b, %a) {axis=0}", "Concat(%a, %b) {axis=1}", "Concat(%b, %z) {axis=0}"}) {
+    const std::string text = R"(graph "g" (%x: f32[4,2], %z: f32[2,2]) -> (%y) {
+  %a, %b = Split(%x) {axis=0, num_outputs=2} @"s"
+  %y = )" + concat + " @\"y\"\n}";
+    EXPECT_EQ(After("concat_parts", text), Same(text));
+  }
+}
+
 TEST(Cse, MergesEqualNodes) {
   EXPECT_EQ(After("cse", R"(graph "g" (%x: f32[2]) -> (%y, %b) {
   %k = const f32[2] {1.0, 2.0}

@@ -4,10 +4,13 @@
 
 #include "base/check.h"
 #include "plan/arena.h"
+#include "plan/lanes.h"
 #include "plan/plan_builder.h"
 
 namespace ge {
 namespace {
+
+int64_t Lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 bool IsPlanned(om::BufferKind k) {
   return k == om::BufferKind::kArena || k == om::BufferKind::kPool;
@@ -30,13 +33,16 @@ void PlanBuilder::PromoteOutputs() {
   }
 }
 
+// A buffer lives as long as any task may run that may run at the same time as one that uses it.
 void PlanBuilder::ComputeLives() {
   life_.assign(plan_.buffers.size(), {});
+  const auto together = ConcurrentTasks(plan_);
   const auto use = [&](int buffer, int task) {
     if (buffer < 0) return;
     Life& life = life_[RootOf(buffer)];
-    if (life.first < 0) life.first = task;
-    life.last = task;
+    const auto& [earliest, latest] = together[static_cast<size_t>(task)];
+    life.first = life.first < 0 ? earliest : std::min(life.first, earliest);
+    life.last = std::max(life.last, latest);
   };
   for (size_t t = 0; t < plan_.tasks.size(); ++t) {
     for (int32_t b : plan_.tasks[t].args) use(b, static_cast<int>(t));
@@ -47,6 +53,41 @@ void PlanBuilder::ComputeLives() {
     Life& life = life_[RootOf(b)];
     if (life.first >= 0) life.last = static_cast<int32_t>(plan_.tasks.size()) - 1;
   }
+}
+
+// What the arena would need at least if no two values shared bytes, views of the same elements in
+// another shape apart: what the aliases save is measured against it.
+void PlanBuilder::MeasureUnaliased() {
+  struct Use {
+    int32_t first = -1, last = -1;
+  };
+  std::vector<Use> uses(plan_.buffers.size());
+  const auto use = [&](int buffer, int32_t time) {
+    if (buffer < 0) return;
+    Use& u = uses[static_cast<size_t>(Find(buffer))];
+    if (u.first < 0) u.first = time;
+    u.last = time;
+  };
+  // Time runs in halves: copies that were left out stand before the task that followed them.
+  size_t copy = 0;
+  const auto end = static_cast<int32_t>(plan_.tasks.size());
+  for (int32_t t = 0; t <= end; ++t) {
+    for (; copy < left_out_.size() && left_out_[copy].first == t; ++copy)
+      use(left_out_[copy].second, 2 * t);
+    if (t == end) break;
+    for (int32_t b : plan_.tasks[static_cast<size_t>(t)].args) use(b, 2 * t + 1);
+    for (int32_t b : plan_.tasks[static_cast<size_t>(t)].outs) use(b, 2 * t + 1);
+  }
+  std::vector<int64_t> change(2 * plan_.tasks.size() + 3, 0);
+  for (size_t b = 0; b < uses.size(); ++b) {
+    if (uses[b].first < 0 || plan_.buffers[b].kind != om::BufferKind::kArena) continue;
+    if (!bytes_[b].IsConst()) return;
+    change[static_cast<size_t>(uses[b].first)] += Lines(bytes_[b].value());
+    change[static_cast<size_t>(uses[b].last) + 1] -= Lines(bytes_[b].value());
+  }
+  int64_t now = 0;
+  out_.arena_unaliased = 0;
+  for (const int64_t c : change) out_.arena_unaliased = std::max(out_.arena_unaliased, now += c);
 }
 
 // What is made before a loop and used in it lives to the loop's end, as does what is made slice by
@@ -80,8 +121,11 @@ void PlanBuilder::ExtendOverLoops() {
 
 // A task's output takes over the memory of an input that nothing uses afterwards.
 void PlanBuilder::JoinInPlace() {
+  std::vector<bool> leaves(plan_.buffers.size(), false);  // read after the last task
+  for (int b : output_buffer_) leaves[static_cast<size_t>(RootOf(b))] = true;
   const auto mergeable = [&](int from, int to, int32_t task) {
     const int a = Find(from), b = Find(to);
+    if (leaves[static_cast<size_t>(a)]) return false;
     if (a == b || slice_of_[a] >= 0 || slice_of_[b] >= 0) return false;
     const om::Buffer &x = plan_.buffers[a], &y = plan_.buffers[b];
     if (x.kind != om::BufferKind::kArena) return false;
@@ -91,6 +135,7 @@ void PlanBuilder::JoinInPlace() {
   const auto merge = [&](int from, int to) {
     const int a = Find(from), b = Find(to);
     life_[b].first = life_[a].first;
+    if (leaves[static_cast<size_t>(b)]) leaves[static_cast<size_t>(a)] = true;
     Join(a, b);
   };
   for (size_t t = 0; t < plan_.tasks.size(); ++t) {
@@ -153,7 +198,7 @@ Status PlanBuilder::PlaceArena() {
   if (!is_static) return {};
   if (!policy_.reuse_memory)
     for (ArenaBuffer& b : buffers) b = {0, static_cast<int32_t>(plan_.tasks.size()), b.bytes};
-  const ArenaLayout layout = PlanArena(buffers);
+  const ArenaLayout layout = PlanArena(buffers, 64, policy_.arena_work);
   out_.arena_lower_bound = layout.lower_bound;
   for (size_t i = 0; i < which.size(); ++i) plan_.buffers[which[i]].offset = layout.offsets[i];
   plan_.arena_bytes = layout.height;

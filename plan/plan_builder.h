@@ -66,7 +66,8 @@ class PlanBuilder {
   // tasks.cc
   Status EmitGraph(const Graph& g);
   Status EmitRegion(const Graph& g, const Region& r, const Lowered& lowered);
-  Status EmitKernels(const Graph& g, const Region& r, const Lowered& lowered);
+  Status EmitKernels(const Graph& g, const Region& r, const Lowered& lowered,
+                     const std::vector<ValueId>& placed);
   Status EmitHost(const Graph& g, const Node& n);
   Result<bool> EmitAlias(const Graph& g, const Node& n);
   Result<int> EmitKnown(const Graph& g, ValueId v);
@@ -78,6 +79,13 @@ class PlanBuilder {
   void AddBind(Expr symbol, Expr value);
   int AddJump(int condition);  // condition -1: always. Returns the task, to be given a target
   void SetTarget(int jump) { plan_.tasks[jump].target = static_cast<int32_t>(plan_.tasks.size()); }
+
+  // alias.cc
+  bool CanMove(int buffer) const;
+  void LeaveOut(const Graph& g, const Node& n);
+  size_t WholeRun(const Graph& g, const Node& n, size_t i);
+  std::vector<ValueId> PlaceParts(const Graph& g, const Node& n);  // inputs of a Concat
+  Result<std::vector<ValueId>> SliceOutputs(const Graph& g, const Node& n);
 
   // control.cc, loop.cc
   Status EmitControl(const Graph& g, const Node& n);
@@ -102,6 +110,7 @@ class PlanBuilder {
 
   // memory.cc
   void PromoteOutputs();
+  void MeasureUnaliased();
   void ComputeLives();
   void ExtendOverLoops();
   void JoinInPlace();
@@ -141,6 +150,8 @@ class PlanBuilder {
   };
   std::vector<Life> life_;          // per root buffer
   std::vector<int> output_buffer_;  // per graph output
+  // Copies that aliases made needless: {the task that follows, a buffer that it had}.
+  std::vector<std::pair<int32_t, int>> left_out_;
   std::unordered_map<int, std::vector<std::pair<int, int>>>
       in_place_;  // kernel -> (in arg, out arg)
 };

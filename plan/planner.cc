@@ -1,6 +1,7 @@
 // BuildPlan: needs, tasks, then memory.
 #include "plan/planner.h"
 
+#include "plan/lanes.h"
 #include "plan/plan_builder.h"
 
 namespace ge {
@@ -25,12 +26,14 @@ Result<Planned> PlanBuilder::Run() {
     output_buffer_.push_back(b);
   }
   PromoteOutputs();
+  MeasureUnaliased();
   ComputeLives();
   if (policy_.reuse_memory) JoinInPlace();
   DropCopies();
+  FinishBuffers();
+  AssignLanes(plan_, policy_);
   ComputeLives();
   GE_TRY(PlaceArena());
-  FinishBuffers();
   for (size_t o = 0; o < root_.outputs.size(); ++o) {
     const Value& v = root_.value(root_.outputs[o]);
     std::vector<om::SizeRef> dims;

@@ -29,6 +29,7 @@ struct Planned {
   std::vector<WeightSource> weights;
   int64_t weight_bytes = 0;
   int64_t arena_lower_bound = -1;  // the largest sum of sizes alive at one task, if all are static
+  int64_t arena_unaliased = -1;    // the same if no two values shared bytes
 };
 
 Result<Planned> BuildPlan(const Graph& root, const RegionMap& regions, const LoweredMap& lowered,

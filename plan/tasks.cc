@@ -146,7 +146,18 @@ Status PlanBuilder::EmitRegion(const Graph& g, const Region& r, const Lowered& l
     GE_ASSIGN(const bool done, EmitAlias(g, n));
     if (done) return {};
   }
-  return EmitKernels(g, r, lowered);
+  std::vector<ValueId> placed;
+  const bool alone = r.nodes.size() == 1 && n.op->domain.empty() && policy_.alias_parts;
+  if (alone && n.op->name == "Concat") {
+    placed = PlaceParts(g, n);
+    if (!placed.empty()) LeaveOut(g, n);
+    if (placed.size() == n.inputs.size()) return {};
+  }
+  if (alone && (n.op->name == "Split" || n.op->name == "Slice")) {
+    GE_ASSIGN(placed, SliceOutputs(g, n));
+    if (!placed.empty()) return LeaveOut(g, n), Status();
+  }
+  return EmitKernels(g, r, lowered, placed);
 }
 
 // False: the memory orders differ, and a kernel must do it.
@@ -167,7 +178,9 @@ Result<bool> PlanBuilder::EmitAlias(const Graph& g, const Node& n) {
   return true;
 }
 
-Status PlanBuilder::EmitKernels(const Graph& g, const Region& r, const Lowered& lowered) {
+// Kernels that read nothing but parts that lie in their place (`placed`) are left out.
+Status PlanBuilder::EmitKernels(const Graph& g, const Region& r, const Lowered& lowered,
+                                const std::vector<ValueId>& placed) {
   std::vector<int> temps;
   for (const Temp& t : lowered.temps) {
     temps.push_back(NewBuffer(r.name + ".temp", DType::kU8, {t.bytes}, t.bytes));
@@ -175,7 +188,18 @@ Status PlanBuilder::EmitKernels(const Graph& g, const Region& r, const Lowered& 
   const auto is_output = [&](ValueId v) {
     return std::find(r.outputs.begin(), r.outputs.end(), v) != r.outputs.end();
   };
+  const auto only_placed = [&](const LoweredKernel& k) {
+    bool any = false, all = true;
+    for (const KernelArg& a : k.args) {
+      if (a.kind != KernelArg::Kind::kValue || is_output(a.id)) continue;
+      const bool is = std::find(placed.begin(), placed.end(), a.id) != placed.end();
+      any |= is;
+      all &= is;
+    }
+    return any && all;
+  };
   for (const LoweredKernel& k : lowered.kernels) {
+    if (only_placed(k)) continue;
     std::vector<int32_t> args;
     for (const KernelArg& a : k.args) {
       if (a.kind == KernelArg::Kind::kTemp) {

@@ -447,6 +447,9 @@ Status Validator::Run() {
 
 }  // namespace
 
-Status ValidatePlan(const om::Plan& plan) { return Validator(plan).Run(); }
+Status ValidatePlan(const om::Plan& plan) {
+  GE_TRY(Validator(plan).Run());
+  return ValidateOrder(plan);
+}
 
 }  // namespace ge

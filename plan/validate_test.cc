@@ -75,6 +75,60 @@ TEST(Validate, IndicesAndTargets) {
   EXPECT_THAT(broken([](om::Plan& p) { p.outputs[0].buffer = -3; }), HasSubstr("has no buffer"));
 }
 
+// w holds p and q; p is made by task 0, q by task 1, r lies over p.
+std::string Parts(const std::string& tasks) {
+  return R"(plan {arena_bytes=192}
+    buffer 0 {name="x" kind=input dtype=f32 index=0 dims=[16] bytes=64}
+    buffer 1 {name="w" kind=arena dtype=f32 dims=[32] bytes=128 offset=0 first=0 last=9}
+    buffer 2 {name="p" kind=arena dtype=f32 dims=[16] bytes=64 alias=1}
+    buffer 3 {name="q" kind=arena dtype=f32 dims=[16] bytes=64 alias=1 alias_offset=64}
+    buffer 4 {name="r" kind=arena dtype=f32 dims=[16] bytes=64 alias=1}
+    buffer 5 {name="y" kind=output dtype=f32 index=0 dims=[32] bytes=128}
+    buffer 6 {name="s" kind=arena dtype=f32 dims=[16] bytes=64 offset=128 first=0 last=9}
+    kernel 0 {name="k"}
+    )" + tasks +
+         R"(
+    input {name="x" dtype=f32 dims=[16] buffer=0}
+    output {name="y" dtype=f32 dims=[32] buffer=5})";
+}
+
+std::string Launch(int index, const std::string& args, const std::string& outs,
+                   const std::string& more = "") {
+  return "task " + std::to_string(index) + " {kind=launch name=\"t" + std::to_string(index) +
+         "\" kernel=0 args=[" + args + "] outs=[" + outs + "] grid=1 " + more + "}\n";
+}
+
+TEST(Validate, WholesAreWrittenInParts) {
+  const std::string read = Launch(2, "1, 5", "5");
+  EXPECT_EQ(Message(Parts(Launch(0, "0, 2", "2") + Launch(1, "0, 3", "3") + read)), "");
+  EXPECT_THAT(Message(Parts(Launch(0, "0, 2", "2") + Launch(1, "0, 4", "4") + read)),
+              HasSubstr("reads bytes of w that nothing has written"));
+}
+
+TEST(Validate, OverwrittenBytesAreNotRead) {
+  const std::string start = Launch(0, "0, 2", "2") + Launch(1, "0, 3", "3");
+  EXPECT_EQ(Message(Parts(start + Launch(2, "2, 4", "4") + Launch(3, "4, 3, 5", "5"))), "");
+  EXPECT_THAT(Message(Parts(start + Launch(2, "2, 4", "4") + Launch(3, "2, 3, 5", "5"))),
+              HasSubstr("reads p, which r has overwritten"));
+}
+
+TEST(Validate, Lanes) {
+  const auto plan = [](const std::string& second, const std::string& third) {
+    return Message(Parts(Launch(0, "0, 2", "2", "lane=0") + Launch(1, "0, 3", "3", second) +
+                         Launch(2, "1, 5", "5", third)));
+  };
+  EXPECT_EQ(plan("lane=1", "lane=1 waits=[0]"), "");
+  EXPECT_EQ(plan("lane=1", "lane=0 waits=[1]"), "");
+  EXPECT_EQ(plan("lane=1", ""), "");
+  EXPECT_THAT(plan("lane=1", "lane=1"), HasSubstr("may run at the same time as task 0"));
+  EXPECT_THAT(plan("lane=1", "lane=2 waits=[1]"), HasSubstr("may run at the same time"));
+  EXPECT_THAT(plan("lane=1 waits=[1]", ""), HasSubstr("waits for a task that is not before it"));
+  // Memory that is reused must be free by what is waited for, not by the list.
+  EXPECT_THAT(Message(Parts(Launch(0, "0, 2", "2", "lane=0") + Launch(1, "0, 6", "6", "lane=1") +
+                            Launch(2, "0, 4", "4", "lane=1"))),
+              HasSubstr("may run at the same time as task 0"));
+}
+
 // y is written by one branch or by both.
 std::string If(const std::string& other) {
   return R"(plan {arena_bytes=0}

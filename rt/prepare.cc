@@ -11,9 +11,6 @@ namespace {
 using om::TaskKind;
 using Pairs = std::vector<std::pair<int32_t, int32_t>>;
 
-// Below this many nanoseconds the other workers would not have started before the task is over.
-constexpr int64_t kWorthSharing = 3000;
-
 std::vector<int32_t> LateSymbols(const om::Plan& plan, om::SizeRef size) {
   std::vector<int32_t> late;
   for (const om::SizeCode& c : om::CodeOf(plan, size)) {
@@ -38,7 +35,7 @@ void PrepareSteps(Model::State* m) {
       self = kernel.self.get();
       step.grid = task.grid;
       step.scratch = task.scratch;
-      step.alone = task.cost > 0 && task.cost < kWorthSharing;
+      step.alone = task.cost > 0 && task.cost < om::kWorthSharing;
       step.args = static_cast<uint32_t>(arg_slots.size());
       step.arg_count = static_cast<uint32_t>(task.args.size());
       step.sizes = static_cast<uint32_t>(size_slots.size());
@@ -55,6 +52,34 @@ void PrepareSteps(Model::State* m) {
   m->size_total = size_slots.size();
   m->arg_slots = Lists(m->plan().buffers.size(), arg_slots);
   m->size_slots = Lists(m->plan().sizes.size(), size_slots);
+}
+
+// Sections of lanes that these workers get through sooner than one task after the other.
+void PrepareLanes(Model::State* m) {
+  const om::Plan& plan = m->plan();
+  const int workers = m->pool->size();
+  for (size_t first = 0; first < plan.tasks.size(); ++first) {
+    const size_t end = om::LanesEnd(plan, first);
+    if (end == first) continue;
+    LaneSection section{static_cast<int32_t>(first), static_cast<int32_t>(end), {}};
+    std::vector<int32_t> last(om::kMostLanes, -1);
+    int64_t shared = 0;
+    for (size_t t = first; t < end; ++t) {
+      const om::Task& task = plan.tasks[t];
+      shared += om::SharedNs(task, om::KnownGrid(plan, task), workers);
+      int32_t& before = last[static_cast<size_t>(task.lane)];
+      if (before < 0)
+        section.heads.push_back(static_cast<int32_t>(t));
+      else
+        m->steps[static_cast<size_t>(before)].next_in_lane = static_cast<int32_t>(t);
+      before = static_cast<int32_t>(t);
+    }
+    if (workers > 1 && om::LanesNs(plan, first, end, workers) <= shared) {
+      m->steps[first].section = static_cast<int32_t>(m->sections.size());
+      m->sections.push_back(std::move(section));
+    }
+    first = end - 1;
+  }
 }
 
 Status PrepareHosts(Model::State* m) {
@@ -151,6 +176,7 @@ Status Prepare(Model::State* m) {
   }
   m->sizes_of = Lists(plan.symbols.size(), sizes_of);
   PrepareSteps(m);
+  PrepareLanes(m);
   GE_TRY(PrepareHosts(m));
   PrepareBuffers(m, late_of_size);
   PrepareChecks(m, late_of_size);

@@ -20,6 +20,7 @@ Run::State::State(std::shared_ptr<const Model> m)
   blocks.resize(plan.buffers.size());
   results.resize(plan.outputs.size());
   slots.resize(static_cast<size_t>(plan.slots));
+  if (!model.sections.empty()) lane_done = std::vector<std::atomic<uint8_t>>(plan.tasks.size());
   stage_output.assign(plan.outputs.size(), 0);
   trace = Trace::FromEnvironment(plan, model.pool->size());
   for (size_t t = 0; t < model.steps.size(); ++t) {

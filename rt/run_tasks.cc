@@ -108,6 +108,12 @@ Status Run::State::RunTasks() {
   for (size_t task = 0, next = 0; task < count; task = next) {
     const Step& step = model.steps[task];
     next = task + 1;
+    if (step.section >= 0) {
+      const LaneSection& section = model.sections[static_cast<size_t>(step.section)];
+      GE_TRY(RunLanes(section));
+      next = static_cast<size_t>(section.end);
+      continue;
+    }
     const int64_t start = timed ? NowNs() : 0;
     bool shared = false;
     if (step.kind == om::TaskKind::kLaunch) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/file_map.h"
 #include "base/thread_pool.h"
 #include "om/file.h"
+#include "om/lanes.h"
 #include "om/size.h"
 #include "rt/block.h"
 #include "rt/code.h"
@@ -32,6 +34,13 @@ struct Step {
   om::SizeRef grid = -1, scratch = -1;
   uint32_t args = 0, arg_count = 0;    // range in Run::State::argv
   uint32_t sizes = 0, size_count = 0;  // range in Run::State::sizev
+  int32_t section = -1;                // of lanes that begins here and is worth it, in sections
+  int32_t next_in_lane = -1;           // task
+};
+
+struct LaneSection {
+  int32_t first = 0, end = 0;  // tasks
+  std::vector<int32_t> heads;  // first task of each lane
 };
 
 // Lists of int32, one for each key, in one array.
@@ -79,6 +88,7 @@ struct Model::State {
   CodeObject code;
   std::vector<LoadOptions::TextKernel> kernels;
   std::vector<Step> steps;
+  std::vector<LaneSection> sections;
   std::vector<HostTask> hosts;  // per task; empty records where not a host task
   std::unique_ptr<ThreadPool> pool;
   size_t arg_total = 0, size_total = 0;
@@ -124,7 +134,8 @@ struct Run::State {
   std::vector<void*> address;  // per buffer
   std::vector<void*> argv;
   std::vector<int64_t> sizev;
-  std::vector<ge_kernel_call> calls;  // per task
+  std::vector<ge_kernel_call> calls;            // per task
+  std::vector<std::atomic<uint8_t>> lane_done;  // per task of a section that runs
   Block arena, scratch;
   std::byte* arena_base = nullptr;
   std::byte* scratch_base = nullptr;
@@ -194,6 +205,9 @@ struct Run::State {
   Status RunOther(size_t task, size_t* next);
   Status RunBind(size_t task);
   Result<int64_t> IntegerAt(int32_t buffer, int64_t element) const;
+
+  // run_lanes.cc
+  Status RunLanes(const LaneSection& section);
 
   // run_host.cc
   Status RunHost(size_t task);

@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   ge::AddOmVerb(app, exit_code);
   ge::AddReportVerb(app, exit_code);
   ge::AddCompareVerb(app, exit_code);
+  ge::AddSimulateVerb(app, exit_code);
   CLI11_PARSE(app, argc, argv);
   return exit_code;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/file_map.h"
 #include "om/file.h"
@@ -47,6 +48,20 @@ int64_t ArenaLowerBound(const om::Plan& plan) {
   return most;
 }
 
+std::string ArenaText(const om::OmView& v) {
+  if (v.plan.arena_bytes < 0) return "placed for each shape";
+  std::string out =
+      fmt::format("{} bytes, lower bound {} bytes", v.plan.arena_bytes, ArenaLowerBound(v.plan));
+  const auto made = nlohmann::json::parse(v.description, nullptr, /*allow_exceptions=*/false);
+  if (!made.is_object()) return out;
+  const int64_t apart = made.value("arena_unaliased", int64_t{-1});
+  if (apart > 0) {
+    out += fmt::format(", {} bytes without aliases ({:.2f})", apart,
+                       static_cast<double>(v.plan.arena_bytes) / static_cast<double>(apart));
+  }
+  return out;
+}
+
 void PrintSizes(const om::OmView& v) {
   std::map<om::BufferKind, int> count;
   for (const om::Buffer& b : v.plan.buffers) ++count[b.kind];
@@ -57,10 +72,7 @@ void PrintSizes(const om::OmView& v) {
       count[om::BufferKind::kArena], count[om::BufferKind::kConst], count[om::BufferKind::kPool],
       v.plan.symbols.size());
   std::printf("weights %zu bytes, code %zu bytes, arena %s\n", v.weights.size(), v.code.size(),
-              v.plan.arena_bytes < 0 ? "placed for each shape"
-                                     : fmt::format("{} bytes, lower bound {} bytes",
-                                                   v.plan.arena_bytes, ArenaLowerBound(v.plan))
-                                           .c_str());
+              ArenaText(v).c_str());
 }
 
 Status Show(OmOptions o) {

@@ -1,0 +1,209 @@
+// Random graphs of pointwise nodes, concatenations, splits and slices: planned with aliases and
+// lanes and run on two workers, they give the bits of the plain plan on one. Every plan passes the
+// validator. GE_DAGS says how many (default 300).
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include "base/check.h"
+#include "driver/compile.h"
+#include "driver/external_weights.h"
+#include "fuse/fuse.h"
+#include "ir/text.h"
+#include "lower/lower.h"
+#include "om/file.h"
+#include "plan/planner.h"
+#include "plan/validate.h"
+#include "rt/runtime.h"
+#include "tile/interpret.h"
+
+namespace ge {
+namespace {
+
+struct Dag {
+  std::string text;
+  int outputs = 0;
+};
+
+// Values are f32[1, c, 8]; numbers stay small integers.
+Dag RandomDag(std::mt19937& random) {
+  struct V {
+    std::string name;
+    int c;
+  };
+  std::vector<V> values = {{"x", 8}, {"y", 4}};
+  std::string body;
+  std::vector<bool> used(2, false);
+  const auto pick = [&] {
+    // Recent ones more often: chains as well as forks.
+    const size_t n = values.size(), back = random() % 3 ? std::min<size_t>(n, 4) : n;
+    const size_t i = n - 1 - random() % back;
+    used[i] = true;
+    return values[i];
+  };
+  const auto add = [&](int c) {
+    values.push_back({fmt::format("v{}", values.size()), c});
+    used.push_back(false);
+    return values.back().name;
+  };
+  const int count = 4 + static_cast<int>(random() % 24);
+  for (int i = 0; i < count; ++i) {
+    const V a = pick();
+    const int kind = static_cast<int>(random() % 8);
+    if (kind == 0 && a.c % 2 == 0 && a.c > 1) {
+      const std::string p = add(a.c / 2), q = add(a.c / 2);
+      body += fmt::format("  %{}, %{} = Split(%{}) {{axis=1, num_outputs=2}}\n", p, q, a.name);
+    } else if (kind <= 2 && a.c < 64) {
+      std::vector<std::string> parts = {"%" + a.name};
+      int c = a.c;
+      for (size_t k = 1 + random() % 2; k-- > 0;) {
+        const V b = pick();
+        parts.push_back("%" + b.name);
+        c += b.c;
+      }
+      body += fmt::format("  %{} = Concat({}) {{axis=1}}\n", add(c), fmt::join(parts, ", "));
+    } else if (kind == 3) {
+      const V b = pick();
+      if (b.c == a.c)
+        body += fmt::format("  %{} = Min(%{}, %{})\n", add(a.c), a.name, b.name);
+      else
+        body += fmt::format("  %{} = Abs(%{})\n", add(a.c), a.name);
+    } else if (kind == 4 && a.c > 2) {
+      const int from = static_cast<int>(random() % static_cast<unsigned>(a.c - 1));
+      const size_t id = values.size();
+      body += fmt::format(
+          "  %s{} = const i64[1] {{{}}}\n  %e{} = const i64[1] {{{}}}\n"
+          "  %a{} = const i64[1] {{1}}\n",
+          id, from, id, a.c, id);
+      body += fmt::format("  %{} = Slice(%{}, %s{}, %e{}, %a{})\n", add(a.c - from), a.name, id, id,
+                          id);
+    } else if (kind == 5) {
+      body += fmt::format("  %{} = Max(%{}, %x0)\n", add(a.c), a.name);
+    } else {
+      body += fmt::format("  %{} = Neg(%{})\n", add(a.c), a.name);
+    }
+  }
+  Dag dag;
+  std::string outputs;
+  for (size_t i = 2; i < values.size(); ++i) {
+    if (used[i] && random() % 8) continue;
+    outputs += (dag.outputs++ ? ", %" : "%") + values[i].name;
+  }
+  dag.text = fmt::format(
+      "graph \"dag\" (%x: f32[1,8,8], %y: f32[1,4,8]) -> ({}) {{\n"
+      "  %x0 = const f32[] {{1}}\n{}}}\n",
+      outputs, body);
+  return dag;
+}
+
+Result<rt::LoadOptions::TextKernel> Interpreted(const std::string& text) {
+  struct Code {
+    ExprArena arena;
+    std::unique_ptr<tile::Interpreter> interpreter;
+  };
+  auto code = std::make_shared<Code>();
+  GE_ASSIGN(const tile::Kernel kernel, tile::ParseKernel(text, code->arena));
+  code->interpreter = std::make_unique<tile::Interpreter>(kernel);
+  return rt::LoadOptions::TextKernel{tile::GeInterpretKernel,
+                                     std::shared_ptr<const void>(code, code->interpreter.get())};
+}
+
+struct Ran {
+  std::vector<std::string> outputs;
+  int lanes = 0, tasks = 0;
+  std::string plan;
+};
+
+Result<Ran> RunDag(const std::string& text, const Policy& policy, int threads) {
+  GE_ASSIGN(std::unique_ptr<Graph> g, ParseGraph(text));
+  GE_ASSIGN(const SocSpec soc, FindSoc("x86-64-v3", nullptr));
+  Optimise(*g, soc, policy);
+  const RegionMap regions = FormRegions(*g, soc, policy);
+  LoweredMap lowered;
+  for (const Region& r : regions.at(g.get())) {
+    const bool code = r.engine == Engine::kVector || r.engine == Engine::kCube;
+    lowered[g.get()].push_back(code ? LowerRegion(*g, r, soc, policy) : Lowered{});
+  }
+  GE_ASSIGN(Planned planned, BuildPlan(*g, regions, lowered, policy));
+  GE_TRY(ValidatePlan(planned.plan).In(om::ToString(planned.plan)));
+  Ran ran;
+  EXPECT_GE(planned.plan.arena_bytes, planned.arena_lower_bound);
+  ran.plan = om::ToString(planned.plan);
+  for (const om::Task& t : planned.plan.tasks) {
+    ++ran.tasks;
+    ran.lanes = std::max(ran.lanes, t.lane + 1);
+  }
+  om::OmContents file;
+  for (size_t i = 0; i < planned.kernels.size(); ++i) {
+    planned.plan.kernels[i].hash = "text";
+    planned.plan.kernels[i].text = tile::ToString(planned.kernels[i]->kernel, true);
+  }
+  file.plan = planned.plan;
+  file.weight_bytes = planned.weight_bytes;
+  file.fill_weights = [&](std::byte* to) -> Status {
+    for (const WeightSource& w : planned.weights) FillWeight(w, to + w.offset);
+    return {};
+  };
+  const std::string path =
+      (std::filesystem::temp_directory_path() / fmt::format("ge_dag_{}.om", getpid())).string();
+  GE_TRY(om::WriteOm(path, file));
+  rt::LoadOptions options;
+  options.threads = threads;
+  options.text_kernel = Interpreted;
+  GE_ASSIGN(auto model, rt::Model::Load(path, options));
+  std::filesystem::remove(path);
+  GE_ASSIGN(auto run, rt::Run::Create(model));
+  std::vector<float> x(64), y(32);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(static_cast<int>(i * 7 % 13) - 6);
+  for (size_t i = 0; i < y.size(); ++i) y[i] = static_cast<float>(static_cast<int>(i * 5 % 11) - 5);
+  const auto type = static_cast<uint8_t>(DType::kF32);
+  const std::vector<rt::Tensor> inputs = {{type, {1, 8, 8}, x.data(), 256},
+                                          {type, {1, 4, 8}, y.data(), 128}};
+  for (int round = 0; round < 3; ++round) {
+    std::vector<rt::Tensor> outputs(planned.plan.outputs.size());
+    GE_TRY(run->Execute(inputs, outputs));
+    std::vector<std::string> bytes;
+    for (const rt::Tensor& t : outputs)
+      bytes.emplace_back(static_cast<const char*>(t.data), static_cast<size_t>(t.bytes));
+    if (round > 0 && bytes != ran.outputs) return Error(Code::kInternal, "two runs differ");
+    ran.outputs = std::move(bytes);
+  }
+  return ran;
+}
+
+TEST(RandomDags, AliasesAndLanesKeepEveryBit) {
+  const char* wanted = std::getenv("GE_DAGS");
+  const int count = wanted ? std::atoi(wanted) : 300;
+  int with_lanes = 0, fewer_tasks = 0;
+  for (int i = 0; i < count; ++i) {
+    std::mt19937 random(static_cast<unsigned>(i));
+    const Dag dag = RandomDag(random);
+    CrashScope scope("random graph", [&] { return dag.text; });
+    Policy plain;
+    plain.opt_level = 0;
+    plain.alias_parts = false;
+    plain.max_streams = 1;
+    plain.reuse_memory = i % 2 == 0;
+    Policy clever;
+    clever.opt_level = static_cast<int>(random() % 3);
+    clever.max_region_nodes = 1 + static_cast<int>(random() % 4);
+    clever.max_streams = 2 + static_cast<int>(random() % 3);
+    clever.stream_gain = 0;
+    const auto a = RunDag(dag.text, plain, 1);
+    ASSERT_TRUE(a.ok()) << i << ": " << a.status().message() << "\n" << dag.text;
+    const auto b = RunDag(dag.text, clever, 2);
+    ASSERT_TRUE(b.ok()) << i << ": " << b.status().message() << "\n" << dag.text;
+    ASSERT_TRUE(a->outputs == b->outputs) << i << "\n" << dag.text << b->plan;
+    with_lanes += b->lanes > 1;
+    fewer_tasks += b->tasks < a->tasks;
+  }
+  EXPECT_GT(with_lanes, count / 4);
+  EXPECT_GT(fewer_tasks, count / 4);
+}
+
+}  // namespace
+}  // namespace ge
