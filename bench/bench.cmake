@@ -1,3 +1,5 @@
 add_executable(bench_kernels bench/kernels.cc $<TARGET_OBJECTS:ge_tools> ${GE_ALL_OBJECTS})
 target_link_libraries(bench_kernels PRIVATE fmt::fmt Threads::Threads)
 add_executable(bench_planner bench/planner.cc plan/arena.cc plan/arena_search.cc)
+add_executable(bench_shapes bench/shapes.cc ${GE_RUNTIME_OBJECTS})
+target_link_libraries(bench_shapes PRIVATE Threads::Threads)

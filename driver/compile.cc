@@ -16,6 +16,7 @@
 #include "driver/describe.h"
 #include "driver/external_weights.h"
 #include "driver/pipeline.h"
+#include "driver/recompute.h"
 #include "emit/emit.h"
 #include "fuse/fuse.h"
 #include "import/onnx/import.h"
@@ -115,6 +116,50 @@ void LowerGraph(const Graph& g, Compilation& c) {
     for (const auto& sub : g.node(n).subgraphs) LowerGraph(*sub, c);
 }
 
+void FormKernels(Compilation& c) {
+  c.regions = FormRegions(*c.graph, c.soc, c.request.policy);
+  c.lowered.clear();
+  c.report.regions = 0;
+  for (const auto& [g, list] : c.regions) c.report.regions += static_cast<int>(list.size());
+  LowerGraph(*c.graph, c);
+}
+
+double PredictedNs(const Planned& planned) {
+  double ns = 0;
+  for (const om::Task& t : planned.plan.tasks) ns += static_cast<double>(t.cost);
+  return ns;
+}
+
+// Computes values again until the arena is within the user's limit.
+Status KeepLimit(Compilation& c) {
+  const Policy& policy = c.request.policy;
+  const int64_t limit = policy.memory_limit, before = c.planned.plan.arena_bytes;
+  if (limit <= 0 || (before >= 0 && before <= limit)) return {};
+  if (before < 0) return Invalid("memory_limit: the sizes of this model are not known beforehand");
+  constexpr int kMostSteps = 200;
+  const double ns_before = PredictedNs(c.planned);
+  double added = 0;
+  int steps = 0;
+  while (c.planned.plan.arena_bytes > limit && steps < kMostSteps &&
+         RecomputeOne(*c.graph, c.regions, c.lowered, c.planned, &added)) {
+    ++steps;
+    c.planned = Planned();
+    FormKernels(c);
+    GE_ASSIGN(c.planned, BuildPlan(*c.graph, c.regions, c.lowered, policy));
+  }
+  const int64_t after = c.planned.plan.arena_bytes;
+  const double ns = PredictedNs(c.planned) - ns_before;
+  c.report.notes.push_back(fmt::format(
+      "memory_limit: {} values are computed again; the arena falls from {} to {} bytes, "
+      "the predicted time rises by {:.1f} us ({:.1f} %)",
+      steps, before, after, ns / 1e3, 100 * ns / std::max(ns_before, 1.0)));
+  if (after <= limit) return {};
+  return Invalid(
+      fmt::format("memory_limit: the arena needs {} bytes even with {} values computed "
+                  "again; {} are allowed",
+                  after, steps, limit));
+}
+
 Status Prepare(Compilation& c) {
   Stopwatch watch;
   std::string note;
@@ -144,13 +189,12 @@ Status Prepare(Compilation& c) {
   watch.Lap(c.report.optimise_s);
 
   c.Progress("lower", 0);
-  c.regions = FormRegions(*c.graph, c.soc, policy);
-  for (const auto& [g, list] : c.regions) c.report.regions += static_cast<int>(list.size());
-  LowerGraph(*c.graph, c);
+  FormKernels(c);
   watch.Lap(c.report.lower_s);
 
   c.Progress("plan", 0);
   GE_ASSIGN(c.planned, BuildPlan(*c.graph, c.regions, c.lowered, policy).In("plan"));
+  GE_TRY(KeepLimit(c).In("plan"));
   c.planned.plan.model_name = std::filesystem::path(c.request.model).stem().string();
   c.planned.plan.chip = c.soc.name;
   GE_TRY(ValidatePlan(c.planned.plan));

@@ -83,7 +83,8 @@ bool RegionGrowth::TooWide(const Growing& a, const Growing* b, NodeId n) const {
 void RegionGrowth::Add(NodeId n, Engine engine) {
   if (engine == Engine::kHost || engine == Engine::kControl || IsAlias(g_.node(n)))
     return AddAlone(n, engine);
-  if (!JoinLatest(n)) Start(n, engine);
+  // What is computed again (driver/recompute.cc) is for its readers, not for who made its inputs.
+  if (HasAttr(g_.node(n), "recomputed") || !JoinLatest(n)) Start(n, engine);
   TakeProducers(region_of_[n], n);
 }
 

@@ -50,9 +50,12 @@ int64_t LargestSum(const std::vector<ArenaBuffer>& buffers, int64_t alignment) {
   return most;
 }
 
+// GE_PROBLEMS says how many.
 TEST(Arena, RandomProblems) {
   std::mt19937 random(1);
-  for (int problem = 0; problem < 10000; ++problem) {
+  const char* wanted = std::getenv("GE_PROBLEMS");
+  const int problems = wanted ? std::atoi(wanted) : 10000;
+  for (int problem = 0; problem < problems; ++problem) {
     const int count = static_cast<int>(random() % 12), tasks = 1 + static_cast<int>(random() % 20);
     const int64_t alignment = random() % 2 ? 64 : 1;
     std::vector<ArenaBuffer> buffers;

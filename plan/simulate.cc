@@ -136,7 +136,9 @@ class Simulator {
             task.grid < 0 ? 1 : std::max<int64_t>(-1, om::EvalSize(plan_, task.grid, symbols_));
         us = static_cast<double>(om::SharedNs(task, grid, chip_.cores)) / 1e3 + chip_.launch_us;
       }
-      cores_.push_back(chip_.runs_here ? chip_.cores : cores);
+      const bool alone = chip_.runs_here && task.lane >= 0;
+      if (alone) us = static_cast<double>(task.cost) / 1e3;
+      cores_.push_back(alone ? 1 : chip_.runs_here ? chip_.cores : cores);
       us_.push_back(Steers(task) ? 0 : us);
       if (!Steers(task)) out_.launch_us += chip_.launch_us;
     }

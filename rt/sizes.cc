@@ -7,8 +7,13 @@
 namespace ge::rt {
 
 namespace {
-constexpr size_t kShapes = 8;  // kept shapes
+constexpr size_t kShapeCacheBytes = 1 << 20;  // of a Run; the shapes used last are kept
+constexpr size_t kMostShapes = 256;           // they are looked at one by one
+
+size_t BytesOf(const Shape& s) {
+  return sizeof(Shape) + 8 * (s.symbols.capacity() + s.sizes.capacity() + s.offsets.capacity());
 }
+}  // namespace
 
 void Run::State::SetSize(om::SizeRef size, int64_t value) {
   const auto s = static_cast<size_t>(size);
@@ -48,7 +53,9 @@ Status Run::State::UseShape(bool* changed) {
     std::rotate(shapes.begin(), known, known + 1);
   } else {
     GE_ASSIGN(Shape shape, MakeShape(model, wanted_symbols));
-    if (shapes.size() == kShapes) shapes.pop_back();
+    // All shapes of a model take the same.
+    const size_t most = std::clamp<size_t>(kShapeCacheBytes / BytesOf(shape), 2, kMostShapes);
+    while (shapes.size() >= most) shapes.pop_back();
     shapes.insert(shapes.begin(), std::move(shape));
   }
   Status status = ApplyShape(shapes[0]);

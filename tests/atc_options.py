@@ -34,7 +34,7 @@ class Table(Case):
         empty = self.path("empty.txt", "\n")
         given = []
         for option, (values, treatment) in OPTIONS.items():
-            if treatment != "accepted" or option in ("enable_compress_weight", "multi_stream_parallel_mode"):
+            if treatment != "accepted" or option == "enable_compress_weight":
                 continue
             first = re.split(r"[|]", values)[0]
             given.append("--%s=%s" % (option, empty if values == "FILE" else first.strip('"')))
@@ -42,7 +42,14 @@ class Table(Case):
         for g in given:
             self.assertIn("[%s]" % g.split("=")[0], out)
         self.assertIn("[--enable_compress_weight]", self.works("--enable_compress_weight=true"))
-        self.assertIn("[--multi_stream_parallel_mode]", self.works("--multi_stream_parallel_mode=cv"))
+
+    def test_streams(self):
+        self.works("--enable_single_stream=true")
+        for mode in ("cv", "LoadBalance:4", "MainStream:16"):
+            self.works("--multi_stream_parallel_mode=" + mode)
+        for mode in ("LoadBalance:1", "MainStream:17", "Other:2"):
+            self.refused(self.raw("--model=a", "--framework=5", "--output=b", "--multi_stream_parallel_mode=" + mode),
+                         "E10001")
 
     def test_every_option_that_works_has_a_test(self):
         folder, text = os.path.join(ROOT, "tests"), ""

@@ -108,6 +108,16 @@ Fault CheckPairs(const AtcOptions& o) {
     return {"E10056",
             "[--enable_single_stream] and [--multi_stream_parallel_mode] exclude each other",
             "give one"};
+  const std::string streams = o.Get("multi_stream_parallel_mode");
+  if (!streams.empty() && streams != "cv") {
+    const size_t colon = streams.find(':');
+    const std::string kind = streams.substr(0, colon);
+    const int count = colon == std::string::npos ? 0 : std::atoi(streams.c_str() + colon + 1);
+    if ((kind != "LoadBalance" && kind != "MainStream") || count < 2 || count > 16)
+      return {"E10001",
+              fmt::format("Value [{}] for [--multi_stream_parallel_mode] is no such mode", streams),
+              "cv, LoadBalance:N or MainStream:N with N from 2 to 16"};
+  }
   if (o.Has("optypelist_for_implmode") && !o.Has("op_select_implmode"))
     return {"E10057", "[--optypelist_for_implmode] needs [--op_select_implmode]", "give both"};
   if (o.Has("optypelist_for_implmode") && o.Get("op_select_implmode").ends_with("_for_all"))

@@ -230,10 +230,13 @@ Status Comparison::Blame(const Values& want, bool expose) {
   for (std::string_view pass : PassNames(Policy{}))
     if (std::find(units.begin(), units.end(), pass) == units.end()) units.emplace_back(pass);
   for (const Rule* rule : AllRules()) units.emplace_back(rule->name);
-  for (const char* unit : {"layout", "cube", "winograd"}) units.emplace_back(unit);
+  for (const char* unit : {"layout", "cube", "winograd", "aliases", "streams"})
+    units.emplace_back(unit);
   const auto differs = [&](size_t enabled) -> Result<bool> {
     Policy policy;
     policy.disabled.insert(units.begin() + static_cast<std::ptrdiff_t>(enabled), units.end());
+    policy.alias_parts = !policy.disabled.contains("aliases");
+    if (policy.disabled.contains("streams")) policy.max_streams = 1;
     GE_ASSIGN(const Values got, Execute(policy, expose));
     const bool far = FirstFar(want, got) >= 0;
     std::printf("  with %3zu of %zu enabled: %s\n", enabled, units.size(),

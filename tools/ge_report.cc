@@ -16,9 +16,10 @@
 #include "om/size.h"
 #include "rt/placement.h"
 #include "rt/trace.h"
-#include "soc/soc.h"
+#include "soc/model.h"
 #include "tools/report_page.h"
 #include "tools/session.h"
+#include "tools/simulate.h"
 #include "tools/verbs.h"
 
 namespace ge {
@@ -108,7 +109,9 @@ Json TasksJson(const om::Plan& plan, const std::vector<int64_t>& symbols) {
                     {"kernel", t.kernel},
                     {"grid", SizeJson(plan, t.grid, symbols)},
                     {"estimate", t.cost},
-                    {"touched", bytes}});
+                    {"touched", bytes},
+                    {"lane", t.lane},
+                    {"waits", t.waits}});
   }
   return list;
 }
@@ -221,12 +224,41 @@ Status Measure(const std::shared_ptr<const rt::Model>& model, std::vector<Array>
   return {};
 }
 
-Json PeaksJson(const std::string& chip) {
-  std::string note;
-  Result<SocSpec> soc = FindSoc(chip, &note);
-  if (!soc.ok()) return nullptr;
-  return {{"gflops", soc->ghz * soc->fma_per_cycle * 2 * soc->F32Lanes()},
-          {"gb_per_s", soc->dram_gb_per_s}};
+// The rooflines of one core here: arithmetic and the caches, as measured now. Nothing passes them.
+Json PeaksJson(const ChipModel& host) {
+  return {{"gflops", host.cube_tflops * 1e3 / host.cores}, {"gb_per_s", host.on_chip_gb_s}};
+}
+
+// What the simulator says of this plan on a chip: [task, stream, begin us, length us], and totals.
+Json SimulatedJson(const om::OmView& view, const ChipModel& chip,
+                   const std::vector<int64_t>& symbols) {
+  constexpr int kStreams = 8;
+  const std::vector<TaskWork> work = WorkOf(view.description, view.plan.tasks.size());
+  const Simulation sim = Simulate(view.plan, work, chip, symbols, kStreams);
+  Json slices = Json::array();
+  for (const SimulatedTask& t : sim.tasks)
+    slices.push_back({t.task, t.stream, t.begin_us, t.end_us - t.begin_us});
+  Json sources = Json::array();
+  for (const ChipModel::Source& s : chip.sources) sources.push_back(s.number + ": " + s.from);
+  return {{"name", chip.name},
+          {"slices", slices},
+          {"total_us", sim.total_us},
+          {"streams", sim.streams},
+          {"events", sim.events},
+          {"hit_rate", sim.hit_rate},
+          {"memory_bytes", sim.memory_bytes},
+          {"dispatch", sim.total_us > 0 ? sim.launch_us / sim.total_us : 0},
+          {"sources", sources}};
+}
+
+Result<Json> ChipsJson(const om::OmView& view, const std::vector<int64_t>& symbols) {
+  Json chips = Json::array();
+  for (const std::string& name : ChipModelNames()) {
+    if (name == "host") continue;
+    GE_ASSIGN(const ChipModel chip, FindChipModel(name));
+    chips.push_back(SimulatedJson(view, chip, symbols));
+  }
+  return chips;
 }
 
 Result<Json> Collect(ReportOptions& o) {
@@ -245,7 +277,11 @@ Result<Json> Collect(ReportOptions& o) {
               {"kernels", plan.kernels.size()}, {"file", file.bytes().size()}};
   out["description"] = Json::parse(view.description, nullptr, /*allow_exceptions=*/false);
   if (out["description"].is_discarded()) out["description"] = Json::object();
-  out["peaks"] = PeaksJson(plan.chip);
+  GE_ASSIGN(ChipModel host, FindChipModel("host"));
+  out["peaks"] = PeaksJson(host);
+  host.cores = model->threads();
+  out["predicted"] = SimulatedJson(view, host, symbols);
+  GE_ASSIGN(out["chips"], ChipsJson(view, symbols));
   out["tasks"] = TasksJson(plan, symbols);
   out["arena"] = ArenaJson(plan, symbols);
   out["inputs"] = IoJson(plan, plan.inputs, symbols);

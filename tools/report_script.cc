@@ -120,7 +120,7 @@ const opsByTime = [...opTime.entries()].sort((a, b) => b[1] - a[1]);
 
 // Head and summary.
 document.querySelector('nav').append(el('b', {}, D.model), el('span', {}, 'for ' + D.chip),
-  ...[['timeline', 'Timeline'], ['tasks', 'Tasks'], ['memory', 'Memory'], ['graph', 'Graph'],
+  ...[['timeline', 'Timeline'], ['chips', 'Chips'], ['tasks', 'Tasks'], ['memory', 'Memory'], ['graph', 'Graph'],
       ['fusion', 'Fusion'], ['shapes', 'Shapes']].map(([id, t]) => el('a', {href: '#' + id}, t)));
 function summary() {
   const card = (label, value, small) =>
@@ -158,14 +158,20 @@ function picture(parent, height, draw) {
 }
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-function timeline() {
-  if (!D.slices || !D.slices.length) return;
-  const s = section('timeline', 'Timeline', 'One execution as it ran: a row for each worker, a slice ' +
-    'for each piece of a task. Wheel: zoom, drag: move, double click: all. ');
-  const end = Math.max(...D.slices.map(x => x[2] + x[3])), workers = Math.max(...D.slices.map(x => x[1])) + 1;
+// Rows of slices [task, row, begin us, length us] on one time axis; groups: {label, slices}.
+function slices(parent, groups, events) {
+  groups = groups.filter(x => x.slices && x.slices.length);
+  if (!groups.length) return;
+  const rows = [];
+  for (const group of groups) {
+    group.first = rows.length;
+    const count = Math.max(...group.slices.map(x => x[1])) + 1;
+    for (let i = 0; i < count; i++) rows.push(group.label + ' ' + i);
+  }
+  const end = Math.max(...groups.flatMap(x => x.slices.map(y => y[2] + y[3])));
   let from = 0, to = end, boxes = [];
-  const row = 44, left = 64;
-  const [c, redraw] = picture(s, workers * (row + 6) + 34, (g, w, h) => {
+  const row = groups.length > 1 || rows.length < 4 ? 40 : 26, left = 92;
+  const [c, redraw] = picture(parent, rows.length * (row + 6) + 34, (g, w, h) => {
     boxes = [];
     const x = t => left + (t - from) / (to - from) * (w - left - 8);
     g.fillStyle = css('--dim');
@@ -176,27 +182,42 @@ function timeline() {
       g.beginPath(); g.moveTo(x(t), 0); g.lineTo(x(t), h - 18); g.stroke();
       g.fillText(time(t * 1e3), x(t) + 3, h - 6);
     }
-    for (let i = 0; i < workers; i++) g.fillText('worker ' + i, 6, 8 + i * (row + 6) + row / 2);
-    for (const [task, worker, begin, length] of D.slices) {
+    rows.forEach((label, i) => g.fillText(label, 6, 8 + i * (row + 6) + row / 2));
+    for (const group of groups) for (const [task, line, begin, length] of group.slices) {
       if (begin + length < from || begin > to) continue;
       const x0 = Math.max(left, x(begin)), x1 = Math.max(x0 + 0.5, x(begin + length)), t = D.tasks[task];
-      const y = 4 + worker * (row + 6);
+      const y = 4 + (group.first + line) * (row + 6);
       g.fillStyle = colour(t.op);
       g.fillRect(x0, y, x1 - x0 - (x1 - x0 > 3 ? 1 : 0), row);
       if (x1 - x0 > 34) {
         g.save(); g.beginPath(); g.rect(x0, y, x1 - x0 - 3, row); g.clip();
         g.fillStyle = '#fff';
-        g.fillText(t.op, x0 + 4, y + 17); g.fillText(time(length * 1e3), x0 + 4, y + 33);
+        g.fillText(t.op, x0 + 4, y + row / 2 - 3); g.fillText(time(length * 1e3), x0 + 4, y + row / 2 + 11);
         g.restore();
       }
-      boxes.push([x0, x1, y, y + row, task, length]);
+      boxes.push([x0, x1, y, y + row, task, length, group.label]);
+    }
+    // Events: from the end of what is waited for to the start of who waits.
+    if (events) for (const group of groups) {
+      const at = new Map();
+      for (const q of group.slices) {
+        const z = at.get(q[0]) || {begin: Infinity, end: 0, row: q[1]};
+        z.begin = Math.min(z.begin, q[2]); z.end = Math.max(z.end, q[2] + q[3]); at.set(q[0], z);
+      }
+      g.strokeStyle = css('--warn');
+      for (const [task, z] of at) for (const u of D.tasks[task].waits) {
+        const b = at.get(u);
+        if (!b || z.begin < from || b.end > to) continue;
+        const y = r => 4 + (group.first + r) * (row + 6) + row / 2;
+        g.beginPath(); g.moveTo(x(b.end), y(b.row)); g.lineTo(x(z.begin), y(z.row)); g.stroke();
+      }
     }
   });
   c.addEventListener('mousemove', e => {
     const b = boxes.find(b => e.offsetX >= b[0] && e.offsetX < b[1] && e.offsetY >= b[2] && e.offsetY < b[3]);
     if (!b) return hide();
     const t = D.tasks[b[4]];
-    show(e, `${b[4]}: ${t.name}\n${t.op}, ${time(b[5] * 1e3)}\n${t.schedule || t.runs}`);
+    show(e, `${b[4]}: ${t.name}\n${t.op}, ${b[6]} ${time(b[5] * 1e3)}\n${t.schedule || t.runs}`);
   });
   c.addEventListener('mouseleave', hide);
   c.addEventListener('wheel', e => {
@@ -217,21 +238,46 @@ function timeline() {
     addEventListener('mouseup', () => removeEventListener('mousemove', move), {once: true});
   });
   c.addEventListener('dblclick', () => { from = 0; to = end; redraw(); });
+}
+function timeline() {
+  const p = D.predicted;
+  const s = section('timeline', 'Timeline', 'One execution as it ran, a row for each worker, and below it what was ' +
+    'predicted for it: a row for each stream. Lines are events. Wheel: zoom, drag: move, double click: all.');
+  slices(s, [{label: 'measured', slices: D.slices}, {label: 'predicted', slices: p ? p.slices : []}], true);
   s.append(legend(opsByTime.map(x => x[0])));
+  if (D.median_ns && p) s.append(el('p', {class: 'note'}, `Measured ${time(D.median_ns)}, predicted ` +
+    `${time(p.total_us * 1e3)}: ${(p.total_us * 1e3 / D.median_ns).toFixed(2)} of it.`));
+}
+function chips() {
+  if (!D.chips || !D.chips.length) return;
+  const s = section('chips', 'Modelled chips', 'The same plan on models of other chips: rooflines of arithmetic and ' +
+    'memory with a fixed time for each launch and event, not measurements. Click a chip for its timeline.');
+  const box = el('div', {}), rows = D.chips.map(c => el('tr', {style: 'cursor:pointer', onclick: () => choose(c)},
+    el('td', {class: 'name'}, c.name), ...[time(c.total_us * 1e3), c.streams, c.events, percent(c.hit_rate),
+      bytes(Math.round(c.memory_bytes)), percent(c.dispatch)].map(v => el('td', {class: 'n'}, String(v)))));
+  s.append(el('table', {}, el('tr', {}, ...['chip', 'latency', 'streams', 'events', 'reads that hit on the chip',
+    'main memory traffic', 'share of launches'].map((t, i) => el('th', {class: i ? 'n' : ''}, t))), ...rows), box);
+  function choose(c) {
+    box.replaceChildren(el('h3', {}, c.name));
+    slices(box, [{label: 'stream', slices: c.slices}], false);
+    box.append(el('ul', {}, ...c.sources.map(t => el('li', {}, t))));
+  }
+  choose(D.chips.find(c => c.name === 'Ascend910') || D.chips[0]);
 }
 )js"
                              // A literal has a longest length in some compilers: the second half.
                              R"js(
 function tasks() {
   const s = section('tasks', 'Tasks', 'What the runtime does, in order. Predicted: the cost model, on one ' +
-    'worker. Measured: the least of several runs. Of roof: the time that the chip\u2019s nominal peak and ' +
-    'memory allow, divided by the measured one; above 100 % the data came from caches.');
+    'worker. Measured: the least of several runs. Of roof: the least time that this chip\u2019s ' +
+    'arithmetic and caches allow, as both are measured here, divided by the measured one.');
   const search = el('input', {type: 'search', placeholder: 'Filter by name, operator, schedule'});
   const body = el('tbody', {}), box = el('div', {class: 'scroll'});
   const most = Math.max(...D.tasks.map(t => t.measured ?? t.estimate), 1);
   const columns = [
     ['#', 'n', t => t.id, t => t.id], ['task', 'name', t => t.name, t => t.name],
     ['operator', '', t => t.op, t => t.op], ['schedule', 'mono', t => t.schedule || t.runs, t => t.schedule || t.runs],
+    ['stream', 'n', t => t.lane < 0 ? '' : t.lane + (t.waits.length ? ' after ' + t.waits.join(', ') : ''), t => t.lane],
     ['chunks', 'n', t => t.grid ?? '', t => t.grid ?? -1],
     ['flops', 'n', t => t.flops ? (t.flops / 1e6).toFixed(1) + ' M' : '', t => t.flops || 0],
     ['touched', 'n', t => bytes(t.touched), t => t.touched],
@@ -289,7 +335,7 @@ function roofline(parent) {
   const ridge = peak / p.gb_per_s, low = 10 ** x0;
   svg.append(el('path', {d: `M${X(low)} ${Y(low * p.gb_per_s)}L${X(ridge)} ${Y(peak)}L${w - 12} ${Y(peak)}`,
     fill: 'none', stroke: 'var(--warn)', 'stroke-width': 1.6}),
-    el('text', {x: w - 14, y: Y(peak) - 5, 'text-anchor': 'end', class: 'dim'}, peak.toFixed(0) + ' GFLOP/s nominal'),
+    el('text', {x: w - 14, y: Y(peak) - 5, 'text-anchor': 'end', class: 'dim'}, peak.toFixed(0) + ' GFLOP/s measured'),
     el('text', {x: w / 2, y: h - 2, 'text-anchor': 'middle', class: 'dim'}, 'flops per byte'));
   list.forEach((t, i) => svg.append(el('circle', {cx: X(xs[i]), cy: Y(ys[i]), r: 4, fill: colour(t.op),
     'fill-opacity': 0.75, onmousemove: e => show(e, `${t.name}\n${ys[i].toFixed(1)} GFLOP/s, ${xs[i].toFixed(2)} flops per byte`),
@@ -467,7 +513,7 @@ function shapes() {
     .filter(([, v]) => typeof v !== 'object').map(([k, v]) => el('tr', {}, el('td', {}, k), el('td', {class: 'mono'}, String(v))))));
 }
 
-for (const part of [summary, timeline, tasks, memory, graph, fusion, shapes]) {
+for (const part of [summary, timeline, chips, tasks, memory, graph, fusion, shapes]) {
   try { part(); } catch (e) {
     document.body.dataset.errors = String(1 + Number(document.body.dataset.errors));
     main.append(el('p', {class: 'note'}, part.name + ': ' + e));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "opt/pass.h"
@@ -120,6 +121,15 @@ Fault ReadJson(const std::string& text, std::vector<Switch>* graph, std::vector<
   return {};
 }
 
+// cv, LoadBalance:N, MainStream:N (checked when the options are read): streams for independent
+// tasks.
+void ApplyStreams(const AtcOptions& options, Policy* policy) {
+  if (options.Is("enable_single_stream", "true")) policy->max_streams = 1;
+  const std::string mode = options.Get("multi_stream_parallel_mode");
+  if (const size_t colon = mode.find(':'); colon != std::string::npos)
+    policy->max_streams = std::atoi(mode.c_str() + colon + 1);
+}
+
 }  // namespace
 
 Fault ApplySwitches(const AtcOptions& options, Policy* policy, std::vector<std::string>* notes) {
@@ -141,6 +151,15 @@ Fault ApplySwitches(const AtcOptions& options, Policy* policy, std::vector<std::
     return f;
   if (options.Is("oo_constant_folding", "false")) policy->disabled.insert("constant_folding");
   if (options.Is("oo_dead_code_elimination", "false")) policy->disabled.insert("dead_code");
+  ApplyStreams(options, policy);
+  if (options.Has("memory_limit")) {
+    const std::string text = options.Get("memory_limit");
+    const auto [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), policy->memory_limit);
+    if (error != std::errc() || end != text.data() + text.size() || policy->memory_limit <= 0)
+      return {"E10001", fmt::format("Value [{}] for [--memory_limit] is no number of bytes", text),
+              "a positive integer"};
+  }
   for (const Switch& s : graph) Apply(s, false, policy, notes);
   for (const Switch& s : regions) Apply(s, true, policy, notes);
   for (const Switch& s : last) Apply(s, false, policy, notes);

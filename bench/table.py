@@ -1,0 +1,101 @@
+"""The table of bench/table: what optimisation does to ResNet-50, on a modelled chip and on this CPU.
+
+Modelled (ge simulate): time and dispatch share of the Ascend 910, and the on-chip hit rate of both (the last level
+of memory on the chip keeps the buffers used last). Measured here: the CPU's latency, throughput, dispatch share
+(what of a run is in no task) and peak memory of the process. Counted in the plan: launches, reads and writes.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+
+import onnx
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BATCHES = (1, 32)
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit("%s: %s" % (command[0], (done.stderr or done.stdout).strip()))
+    return done.stdout
+
+
+def with_batch(path, batch, out):
+    model = onnx.load(path)
+    for value in list(model.graph.input) + list(model.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_value = batch
+    del model.graph.value_info[:]
+    onnx.save(model, out)
+    return out
+
+
+def compiled(args, model, batch, level):
+    out = os.path.join(args.work, "table_b%d_O%d" % (batch, level))
+    run(os.path.join(args.build, "bin", "atc"), "--framework=5", "--model=" + model, "--output=" + out,
+        "--opt_level=%d" % level)
+    return out + ".om"
+
+
+def simulated(args, om, chip):
+    return json.loads(run(os.path.join(args.build, "bin", "ge"), "simulate", om, "--soc", chip, "--json"))
+
+
+def measured(args, om):
+    """Median of a run in us, the share of it that is in no task, and the peak memory of a process in MB."""
+    page = om[:-3] + ".html"
+    run(os.path.join(args.build, "bin", "ge"), "report", om, "-o", page)
+    with open(page, encoding="utf-8") as f:
+        data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', f.read(), re.S).group(1))
+    os.remove(page)
+    text = run(os.path.join(args.build, "bin", "ge"), "bench", om, "--seconds", "3")
+    median = float(re.search(r"median ([\d.]+) ms", text).group(1)) * 1e3
+    peak = float(re.search(r"peak ([\d.]+) MB", text).group(1))
+    in_tasks = sum(data["measured"]) / 1e3
+    return median, max(0.0, 1 - in_tasks / (data["least_ns"] / 1e3)), peak
+
+
+def column(args, models, chip, level):
+    oms = {b: compiled(args, models[b], b, level) for b in BATCHES}
+    sims = {b: simulated(args, oms[b], chip) for b in BATCHES}
+    s = sims[1]
+    if chip == "host":
+        times = {b: measured(args, oms[b]) for b in BATCHES}
+        latency, dispatch, peak = times[1]
+        total = times[32][0]
+    else:
+        latency, total = s["total_us"], sims[32]["total_us"]
+        dispatch = s["launch_us"] / latency
+        peak = (s["arena_bytes"] + s["weight_bytes"]) * s["bytes_scale"] / 1e6
+    return ["%d" % s["launched"], "%d, %.1f MB" % (s["reads"], s["read_bytes"] / 1e6),
+            "%d, %.1f MB" % (s["writes"], s["written_bytes"] / 1e6), "%.1f %%" % (100 * s["hit_rate"]),
+            "%.1f MB" % (peak), "%.1f %%" % (100 * dispatch), "%.3f ms" % (latency / 1e3), "%.1f images/s" % (32e6 / total)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build", "release"))
+    parser.add_argument("--model", help="a ResNet-50 (default: that of bench/models)")
+    args = parser.parse_args()
+    model = args.model or os.path.join(args.work, "models", "resnet50.onnx")
+    if not os.path.exists(model):
+        sys.exit("%s is not there; bench/models makes it" % model)
+    models = {b: with_batch(model, b, os.path.join(args.work, "table_b%d.onnx" % b)) for b in BATCHES}
+    rows = ["operators launched", "intermediate reads", "intermediate writes", "on-chip hit rate (modelled)", "peak memory",
+            "dispatch share", "latency, batch 1", "throughput, batch 32"]
+    heads = [("Ascend910", 0), ("Ascend910", 2), ("host", 0), ("host", 2)]
+    columns = [column(args, models, chip, level) for chip, level in heads]
+    names = ["%s, %s" % ("Ascend 910 (modelled)" if chip != "host" else "this CPU", "on" if level else "off")
+             for chip, level in heads]
+    print("| ResNet-50, optimisation | " + " | ".join(names) + " |")
+    print("|" + "---|" * (len(names) + 1))
+    for i, row in enumerate(rows):
+        print("| %s | %s |" % (row, " | ".join(c[i] for c in columns)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+// Memory for time: values that lie idle while the arena is fullest are computed again where they
+// are read next.
+#pragma once
+
+#include "ir/graph.h"
+#include "ir/lowered.h"
+#include "ir/region.h"
+#include "plan/planner.h"
+
+namespace ge {
+
+// Copies the nodes of one region of the root graph to just before its late readers: that which
+// costs least for each byte that it frees at the fullest moment. Adds its predicted time. False if
+// no region frees anything there. Regions, kernels and plan must be made anew afterwards.
+bool RecomputeOne(Graph& g, const RegionMap& regions, const LoweredMap& lowered,
+                  const Planned& planned, double* added_ns);
+
+}  // namespace ge
