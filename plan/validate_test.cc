@@ -124,7 +124,7 @@ TEST(Validate, Lanes) {
   EXPECT_THAT(plan("lane=1", "lane=2 waits=[1]"), HasSubstr("may run at the same time"));
   EXPECT_THAT(plan("lane=1 waits=[1]", ""), HasSubstr("waits for a task that is not before it"));
   // Memory that is reused must be free by what is waited for, not by the list.
-  EXPECT_THAT(Message(Parts(Launch(0, "0, 2", "2", "lane=0") + Launch(1, "0, 6", "6", "lane=1") +
+  EXPECT_THAT(Message(Parts(Launch(0, "0, 2", "2", "lane=0") + Launch(1, "0, 3", "3", "lane=1") +
                             Launch(2, "0, 4", "4", "lane=1") + Launch(3, "1, 5", "5"))),
               HasSubstr("may run at the same time as task 0"));
 }

@@ -36,59 +36,13 @@ double CopySpeed(size_t bytes, int rounds) {
   return best;
 }
 
-#if defined(__x86_64__)
-// Floating-point operations a second of one core: chains of fused multiply-adds in registers.
-using Wide = float __attribute__((vector_size(64)));
-using Narrow = float __attribute__((vector_size(32)));
-
-template <class V>
-[[gnu::always_inline]] inline float Chains(int64_t rounds, float by) {
-  V sum[12], a;
-  for (size_t l = 0; l < sizeof(V) / 4; ++l) a[l] = by;
-  for (V& s : sum) s = a;
-  for (int64_t i = 0; i < rounds; ++i)
-    for (V& s : sum) s = s * a + a;
-  for (int k = 1; k < 12; ++k) sum[0] += sum[k];
-  return sum[0][0];
-}
-[[gnu::target("avx512f,avx512vl,avx512dq,fma"), gnu::optimize("O3,fp-contract=fast"),
-  gnu::noinline]]
-float WideChains(int64_t rounds, float by) {
-  return Chains<Wide>(rounds, by);
-}
-[[gnu::target("avx2,fma"), gnu::optimize("O3,fp-contract=fast"), gnu::noinline]]
-float NarrowChains(int64_t rounds, float by) {
-  return Chains<Narrow>(rounds, by);
-}
-#endif
-
-// The best of some; 0 where it cannot be measured.
-double ArithmeticSpeed(bool wide) {
-#if defined(__x86_64__)
-  constexpr int64_t kRounds = 200'000;
-  double best = 0;
-  for (int round = 0; round < 8; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    volatile float kept = wide ? WideChains(kRounds, 0.5f) : NarrowChains(kRounds, 0.5f);
-    (void)kept;
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    best = std::max(best, 12.0 * 2 * (wide ? 16 : 8) * kRounds / took.count());
-  }
-  return best;
-#else
-  (void)wide;
-  return 0;
-#endif
-}
-
 ChipModel Host() {
   const SocSpec soc = HostSoc();
   ChipModel m;
   m.name = "host";
   m.runs_here = true;
   m.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const double nominal = soc.ghz * soc.fma_per_cycle * 2 * soc.F32Lanes();
-  const double gflops = std::max(nominal, ArithmeticSpeed(soc.masks) / 1e9);
+  const double gflops = soc.ghz * soc.fma_per_cycle * 2 * soc.F32Lanes();
   m.cube_tflops = m.cores * gflops / 1e3;
   m.vector_tflops = m.cube_tflops / 2;
   m.on_chip_bytes = soc.l2_bytes * m.cores;
@@ -97,10 +51,11 @@ ChipModel Host() {
   m.launch_us = 0.1;
   m.event_us = 0.2;
   m.bytes_per_core = 4 << 10;
-  m.sources = {{"cores", "the operating system"},
-               {"cube and vector TFLOPS", "fused multiply-adds in registers, measured now"},
-               {"on-chip bytes", "the level-2 caches of all cores"},
-               {"GB/s", "copies within the cache and in main memory, measured now"}};
+  m.sources = {
+      {"cores", "the operating system"},
+      {"cube and vector TFLOPS", "vector width x fused multiply-adds a cycle x nominal clock"},
+      {"on-chip bytes", "the level-2 caches of all cores"},
+      {"GB/s", "copies within the cache and in main memory, measured now"}};
   return m;
 }
 

@@ -17,6 +17,7 @@
 #include "rt/placement.h"
 #include "rt/trace.h"
 #include "soc/model.h"
+#include "tools/peak.h"
 #include "tools/report_page.h"
 #include "tools/session.h"
 #include "tools/simulate.h"
@@ -226,7 +227,7 @@ Status Measure(const std::shared_ptr<const rt::Model>& model, std::vector<Array>
 
 // The rooflines of one core here: arithmetic and the caches, as measured now. Nothing passes them.
 Json PeaksJson(const ChipModel& host) {
-  return {{"gflops", host.cube_tflops * 1e3 / host.cores}, {"gb_per_s", host.on_chip_gb_s}};
+  return {{"gflops", MeasureFmaPeak()}, {"gb_per_s", host.on_chip_gb_s}};
 }
 
 // What the simulator says of this plan on a chip: [task, stream, begin us, length us], and totals.
