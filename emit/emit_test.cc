@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/fp_state.h"
+#include "emit/quotient.h"
 #include "emit/run_code_test.h"
 #include "tile/builder.h"
 #include "tile/fold.h"
@@ -436,6 +437,41 @@ TEST(Emit, RandomKernels) {
                  TestBuffer::Of(std::vector<float>(static_cast<size_t>(rows * cols)))};
     cases.push_back(std::move(c));
   }
+  RunCases(cases);
+}
+
+// Rounded quotients by a constant, around every tie of the range and at special values: the form
+// without a division gives the same integers. Where the range is too wide the division stays.
+TEST(Emit, RoundedQuotientsByAConstant) {
+  float reciprocal, rest;
+  EXPECT_FALSE(RoundsLikeDivision(0.0247f, -1e6, 1e6, &reciprocal, &rest));
+  EXPECT_FALSE(RoundsLikeDivision(-1.0f, -10, 10, &reciprocal, &rest));
+  ExprArena arena;
+  std::vector<Case> cases;
+  int without = 0;
+  for (float s : {0.0247f, 0.023528f, 0.003921569f, 0.5f, 3.7f, 0.039215688f, 1e-3f}) {
+    Case c;
+    c.name = "quotient by " + std::to_string(s);
+    std::vector<float> in = SpecialFloats();
+    for (int tie = -130; tie < 130; ++tie) {
+      float x = static_cast<float>(tie + 0.5) * s;
+      for (int i = 0; i < 5; ++i) x = std::nextafter(x, -1e30f);
+      for (int i = 0; i < 11; ++i, x = std::nextafter(x, 1e30f)) in.push_back(x);
+    }
+    const int64_t n = static_cast<int64_t>(in.size());
+    const double end = 128.6 * static_cast<double>(s);
+    without += RoundsLikeDivision(s, -end, end, &reciprocal, &rest);
+    Builder b(c.kernel, arena);
+    int x = b.Arg("x", DType::kF32, n, false), y = b.Arg("y", DType::kI32, n, true);
+    b.For("i", n, LoopKind::kVector, [&](Expr i) {
+      Val v = b.Binary(Op::kMin, b.Binary(Op::kMax, b.Load(x, i), b.F(-end)), b.F(end));
+      b.Store(y, i, b.Cast(b.Unary(Op::kRound, v / b.F(static_cast<double>(s))), DType::kI32));
+    });
+    c.out = DType::kI32;
+    c.buffers = {TestBuffer::Of(in), TestBuffer::Of(std::vector<int32_t>(in.size()))};
+    cases.push_back(std::move(c));
+  }
+  EXPECT_GE(without, 6);
   RunCases(cases);
 }
 

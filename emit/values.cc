@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "emit/printer.h"
+#include "emit/quotient.h"
 
 namespace ge::emit {
 
@@ -207,8 +208,22 @@ CValue KernelPrinter::PrintUnary(const ValueNode& n) {
   const char m = Mode(a.varying);
   const DType from = TypeOf(n.a);
   std::string text;
-  if (n.op == Op::kCast) {
+  float reciprocal = 0, rest = 0;
+  if (std::optional<tile::ExprId> x;
+      a.varying && n.op == Op::kRound && (x = RoundedQuotient(kernel_, n, &reciprocal, &rest))) {
+    const std::string by = As(memo_[*x], from, true);
+    text = fmt::format("v_round_f32(v_fma({0}, v_bc_f32({1}), {0} * v_bc_f32({2})))", by,
+                       FloatLiteral(static_cast<double>(reciprocal), from),
+                       FloatLiteral(static_cast<double>(rest), from));
+  } else if (n.op == Op::kCast) {
     if (from == n.type) return a;
+    if (a.varying && from == DType::kF32 && n.type == DType::kI32) {
+      constexpr double kSmall = 1 << 30;
+      if (auto [lo, hi] = RangeOf(kernel_, n.a); -kSmall <= lo && hi <= kSmall) {
+        text = fmt::format("v_cvt({0}, i32) & v_cmp4({0} == {0})", a.text);
+        return Name(n.type, true, text);
+      }
+    }
     text = fmt::format("{}_cast_{}_{}({})", m, ge::Name(from), ge::Name(n.type), a.text);
   } else if (n.op == Op::kBitCast) {
     text = fmt::format("{}_as_{}({})", m, ge::Name(n.type), a.text);

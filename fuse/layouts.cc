@@ -78,7 +78,8 @@ class LayoutChoice {
     else if (n.op->name == "MaxPool" || n.op->name == "AveragePool" || n.op->name == "Resize")
       make = IsBlocked(n.inputs[0]) && n.outputs.size() == 1;
     else if (n.op->name == "GlobalAveragePool" || n.op->name == "GlobalMaxPool")
-      make = IsBlocked(n.inputs[0]) && FeedsConv(n.outputs[0]);
+      make = IsBlocked(n.inputs[0]) &&
+             (FeedsConv(n.outputs[0]) || ChannelsOf(g_, n.outputs[0]) % c0_ != 0);
     if (!make) return;
     for (ValueId v : n.outputs)
       if (Blockable(g_, v)) blocked_[v] = true;

@@ -1,9 +1,12 @@
 // Integer dots of the cube engine against the general path (policy with cube disabled), through the
 // interpreter: u8 and i8, zero points, ragged depths and columns, pads, strides, blocked inputs
 // with the zero point in the halo. Integers, so equal to the bit.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "ir/opdef.h"
 #include "lower/cube.h"
@@ -165,6 +168,38 @@ TEST(CubeBytes, NineBitWeightsAreLeftToTheGeneralPath) {
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
   MakeWeights(**parsed);
   EXPECT_FALSE(CubeSupports(**parsed, Whole(**parsed), Soc(64, true), {}));
+}
+
+// One constant scale: clamped first, then divided; equal to the formula for all numbers around the
+// ties, at the ends and beyond.
+TEST(Quantize, ByOneConstantScale) {
+  for (const char* scale : {"0.0247", "0.003921569", "0.5", "3.7"})
+    for (int zero : {0, 128, 255}) {
+      auto parsed = ParseGraph(fmt::format(
+          "graph g(%x: f32[2313]) -> (%y) {{ %s = const f32[] {{{}}} %z = const u8[] {{{}}}"
+          " %y = QuantizeLinear(%x, %s, %z) }}",
+          scale, zero));
+      ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+      const Graph& g = **parsed;
+      const float s = std::stof(scale);
+      GraphRun run(g);
+      float* x = static_cast<float*>(run.Buffer(g.inputs[0]));
+      for (int tie = 0; tie < 257; ++tie)
+        for (int i = 0; i < 9; ++i) {
+          float& at = x[tie * 9 + i];
+          at = static_cast<float>(tie - zero - 0.5) * s;
+          for (int step = 4; step < i; ++step) at = std::nextafter(at, 1e30f);
+          for (int step = i; step < 4; ++step) at = std::nextafter(at, -1e30f);
+        }
+      x[0] = 1e30f, x[1] = -1e30f, x[2] = std::numeric_limits<float>::infinity(), x[3] = -x[2];
+      run.Run(Whole(g), Soc(64, true), {});
+      const auto* y = static_cast<const uint8_t*>(run.Buffer(g.outputs[0]));
+      for (int i = 0; i < 2313; ++i) {
+        const float want =
+            std::min(std::max(std::rint(x[i] / s) + static_cast<float>(zero), 0.0f), 255.0f);
+        ASSERT_EQ(y[i], static_cast<uint8_t>(want)) << x[i] << " by " << s << " zero " << zero;
+      }
+    }
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "ir/expand.h"
 #include "ops/cast.h"
@@ -72,10 +74,57 @@ Val Saturated(Lowering& l, Val x, DType to) {
   return l.b.Convert(l.b.Cast(y, DType::kI32), to);
 }
 
+// The numbers x between which rint(x / scale) lies in [low, high], at the ends.
+std::pair<float, float> Preimage(float scale, double low, double high) {
+  auto end = [&](double n, float outwards) {
+    auto inside = [&](float x) {
+      const double q = static_cast<double>(std::rint(x / scale));
+      return outwards > 0 ? q <= n : q >= n;
+    };
+    float x = static_cast<float>((n + std::copysign(0.5, outwards)) * static_cast<double>(scale));
+    while (!inside(x)) x = std::nextafter(x, -outwards);
+    for (float next; inside(next = std::nextafter(x, outwards));) x = next;
+    return x;
+  };
+  const float inf = std::numeric_limits<float>::infinity();
+  return {end(low, -inf), end(high, inf)};
+}
+
+// To bytes by one constant scale: clamped before the division, so that the rest needs no care for
+// large numbers (and generated code no division: emit/quotient.cc). Invalid if it is not that.
+Val QuantizeByConstant(Lowering& l, const Index& idx) {
+  const DType to = l.Out(0).dtype;
+  if ((to != DType::kU8 && to != DType::kI8) || l.In(0).dtype != DType::kF32) return {};
+  auto constant = [&](Val v) -> const tile::ValueNode* {
+    const tile::ValueNode& n = l.b.kernel().values[v.id];
+    return n.op == Op::kConst ? &n : nullptr;
+  };
+  const tile::ValueNode* scale = constant(l.Load(1, ScaleIndex(l, 1, idx)));
+  if (scale == nullptr || scale->type != DType::kF32) return {};
+  const float s = static_cast<float>(scale->f);
+  if (!(s > 1e-30f && s < 1e30f)) return {};
+  int64_t zero = 0;
+  if (l.Has(2)) {
+    const tile::ValueNode* z = constant(l.Load(2, ScaleIndex(l, 2, idx)));
+    if (z == nullptr) return {};
+    zero = z->i;
+  }
+  const double low = to == DType::kI8 ? -128 : 0;
+  const auto [first, last] =
+      Preimage(s, low - static_cast<double>(zero), low + 255 - static_cast<double>(zero));
+  Val x = l.Load(0, idx);
+  x = Min(Max(x, Like(x, static_cast<double>(first))), Like(x, static_cast<double>(last)));
+  Val q = l.b.Cast(l.b.Unary(Op::kRound, x / l.b.F(static_cast<double>(s))), DType::kI32);
+  return l.b.Convert(q + l.b.ConstInt(DType::kI32, zero), to);
+}
+
 Val Quantize(Lowering& l, int, const Index& idx) {
   DType to = l.Out(0).dtype, precision = TypeAttr(l.node, "precision");
   if (precision == DType::kNone) precision = l.In(1).dtype;
   if (!IsFloat(precision)) precision = DType::kF32;
+  if (precision == DType::kF32 && l.In(1).dtype == DType::kF32) {
+    if (Val q = QuantizeByConstant(l, idx); q.valid()) return q;
+  }
   DType f = ComputeType(precision);
   Val x = l.b.Convert(l.Load(0, idx), precision);
   Val scale = l.b.Convert(l.Load(1, ScaleIndex(l, 1, idx)), precision);
