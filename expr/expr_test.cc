@@ -62,6 +62,9 @@ TEST_F(ExprTest, ShapeFormulasAgree) {
   EXPECT_EQ(FloorDiv(FloorDiv(w + 1, 2) + 1, 2), FloorDiv(w + 3, 4));
   EXPECT_EQ(FloorDiv(FloorDiv(w, 3), 5), FloorDiv(w, 15));
   EXPECT_EQ(CeilDiv(w * 4, 4), w);
+  EXPECT_EQ(CeilDiv(1, -1), Expr(-1));
+  EXPECT_EQ(CeilDiv(7, -3), Expr(-2));
+  EXPECT_EQ(CeilDiv(-7, -3), Expr(3));
   const Expr m = arena_.Symbol("m", {.multiple_of = 32});
   EXPECT_EQ(Mod(m, 8), Expr(0));
   EXPECT_TRUE(DivisibleBy(m * 3 + 64, 32));

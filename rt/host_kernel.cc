@@ -80,13 +80,13 @@ std::string_view Body(const std::map<std::string, std::string, std::less<>>& val
 template <class T, class Convert>
 std::vector<T> SplitList(std::string_view text, Convert convert) {
   std::vector<T> out;
-  while (!text.empty()) {
+  if (text.empty()) return out;
+  while (true) {  // the last item may be an empty string
     const size_t comma = text.find(',');
     out.push_back(convert(text.substr(0, comma)));
-    if (comma == std::string_view::npos) break;
+    if (comma == std::string_view::npos) return out;
     text.remove_prefix(comma + 1);
   }
-  return out;
 }
 
 template <class Range, class Convert>

@@ -214,6 +214,7 @@ Status ConstantStrings(HostCall& call) {
   o.dtype = static_cast<uint8_t>(DType::kString);
   o.dims = call.attrs.Ints("dims");
   o.strings = call.attrs.Strs("strings");
+  if (o.strings.empty() && Count(o.dims) == 1) o.strings = {""};  // both are empty text
   if (Count(o.dims) != static_cast<int64_t>(o.strings.size()))
     return Invalid("a constant's strings do not fit its dims");
   return {};

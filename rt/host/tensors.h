@@ -38,7 +38,8 @@ Status WrapIndex(int64_t* i, int64_t n, std::string_view what);
 // Memory for `dims` elements of output o; null data if the output is not wanted.
 Status Claim(HostCall& call, size_t o, std::span<const int64_t> dims, void** data);
 
-// Operand i as a tensor of strings (an empty one where an optional holds none), and a result of them.
+// Operand i as a tensor of strings (an empty one where an optional holds none), and a result of
+// them.
 Status StringsIn(const HostCall& call, size_t i, const Object** t);
 Status GiveStrings(HostCall& call, size_t o, Shape dims, std::vector<std::string> strings);
 

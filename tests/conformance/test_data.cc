@@ -343,11 +343,6 @@ std::map<std::string, std::vector<std::string>> ShapesFor(const fs::path& folder
       auto tensor = ReadFileAs(file, Proto::kTensor);
       if (!tensor.ok()) break;
       dims.resize(tensor->dims.size(), "-1");
-      for (size_t d = 0; d < dims.size(); ++d)
-        if (tensor->dims[d] == 0) {
-          dims[d] = "0~1000000";
-          say = true;
-        }
     }
     if (say) shapes[name] = dims;
   }

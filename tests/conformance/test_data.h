@@ -20,7 +20,7 @@ Status RunDataSet(const rt::Model& model, rt::Run& run, const std::filesystem::p
 // that is not fixed is 1), output k is in <prefix>_output_k.pb.
 Status RunRamp(const rt::Model& model, rt::Run& run, const std::string& prefix, double rtol);
 // What must be said of input shapes for this data: inputs that have a default value (an initialiser
-// of the same name) but are fed, and dims that are 0 in a data set.
+// of the same name) but are fed.
 std::map<std::string, std::vector<std::string>> ShapesFor(const std::filesystem::path& folder);
 
 }  // namespace ge

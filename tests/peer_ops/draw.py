@@ -66,6 +66,7 @@ class Draw:
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
+        self.large = seed % 5 == 4  # some sizes over a vector and a tile
         self.nodes, self.inits, self.inputs, self.values, self.recipes = [], [], [], {}, {}
         self.special = self.rng.random() < 0.15
         self.opset = int(self.pick([13, 15, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26]))
@@ -87,10 +88,16 @@ class Draw:
         """low <= n <= high"""
         return int(self.rng.integers(low, high + 1))
 
-    def size(self):
+    def size(self, sizes=None):
+        if self.large and self.chance(0.3):
+            return self.pick([24, 33, 64, 100])
+        if sizes:
+            return self.pick(sizes)
         return 0 if self.chance(0.03) else self.pick(SIZES)
 
     def shape(self, low=1, high=4):
+        if self.large:
+            high = min(high, 3)
         return tuple(self.size() for _ in range(self.int(low, high)))
 
     def perm(self, n):

@@ -67,7 +67,7 @@ def conv(d):
     dims = d.pick([1, 2, 2, 2, 3])
     attrs, space = window(d, dims)
     group = d.pick([1, 1, 1, 2, 3])
-    cin, cout = group * d.pick([1, 2, 3, 8]), group * d.pick([1, 2, 5, 16])
+    cin, cout = group * d.size([1, 2, 3, 8]), group * d.size([1, 2, 5, 16])
     dtype = d.pick([F32, F32, F32, F16])
     x = d.operand((d.int(1, 2) if d.chance(0.9) else 0, cin, *space), dtype)
     w = d.operand((cout, cin // group, *attrs["kernel_shape"]), dtype)
@@ -81,7 +81,7 @@ def conv_transpose(d):
     if dims == 1 or any(s > k for s, k in zip(attrs["strides"], attrs["kernel_shape"])):
         attrs.pop("auto_pad", None)  # the peer does not keep to in * stride
     group = d.pick([1, 1, 2])
-    cin, cout = group * d.pick([1, 2, 3]), d.pick([1, 2, 5])
+    cin, cout = group * d.size([1, 2, 3]), d.size([1, 2, 5])
     if d.chance(0.3) and "auto_pad" not in attrs:
         attrs["output_padding"] = [d.int(0, s - 1) for s in attrs["strides"]]
     x = d.operand((d.int(1, 2), cin, *[d.int(1, 6) for _ in space]))
@@ -268,7 +268,7 @@ def dynamic_quantize(d):
 def integer_dot(d):
     a, b = d.pick([U8, I8]), d.pick([U8, I8])
     if d.chance(0.5):
-        m, k, n = d.int(1, 5), d.int(1, 9), d.int(1, 17)
+        m, k, n = d.size(range(1, 6)), d.size(range(1, 10)), d.size(range(1, 18))
         inputs = [d.operand((m, k), a), d.operand((k, n), b)]
         if d.chance(0.6):
             inputs += [zero(d, a), zero(d, b)]
@@ -284,7 +284,7 @@ def integer_dot(d):
 def quantised_dot(d):
     a, b = d.pick([U8, I8]), I8
     if d.chance(0.5):
-        m, k, n = d.int(1, 5), d.int(1, 9), d.int(1, 17)
+        m, k, n = d.size(range(1, 6)), d.size(range(1, 10)), d.size(range(1, 18))
         return d.emit("QLinearMatMul", [d.operand((m, k), a), scale(d), zero(d, a), d.operand((k, n), b), scale(d),
                                         zero(d, b), scale(d), zero(d, a)])
     attrs, space = window(d, 2, False)

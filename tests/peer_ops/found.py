@@ -1,0 +1,136 @@
+"""What random graphs and users have found: each fault that was mended is a case here. found.py FOLDER"""
+
+import sys
+
+import numpy as np
+from onnx import TensorProto as T
+from onnx import helper, numpy_helper
+
+from peer import Cases
+
+rng = np.random.default_rng(3)
+WORDS = np.array([["", "b", "two words"], ["na\u00efve", "b", "zz"]], object)
+
+
+def f32(*shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def graph(c, name, nodes, feeds, outputs, consts=(), symbols=(), opset=21, tolerance=None):
+    """nodes: (op, inputs, outputs, attributes); feeds: name to array; symbols: input names whose dims are open."""
+    infos = []
+    for n, a in feeds.items():
+        kind = T.STRING if a.dtype.kind in "OU" else helper.np_dtype_to_tensor_dtype(a.dtype)
+        dims = [f"{n}_{i}" for i in range(a.ndim)] if n in symbols else a.shape
+        infos.append(helper.make_tensor_value_info(n, kind, dims))
+    made = [helper.make_node(op, i, o, name="n_" + o[0], **attrs) for op, i, o, attrs in nodes]
+    results = [helper.make_tensor_value_info(o, k, None) for o, k in outputs.items()]
+    inits = [numpy_helper.from_array(np.asarray(a), n) for n, a in dict(consts).items()]
+    model = helper.make_model(helper.make_graph(made, "g", infos, results, inits),
+                              opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+    c.add_model(name, model, feeds, tolerance)
+
+
+def one(c, name, op, feeds, kind, consts=(), symbols=(), opset=21, outputs=1, **attrs):
+    kinds = kind if isinstance(kind, list) else [kind]
+    inputs = [*feeds, *dict(consts)]
+    graph(c, name, [(op, inputs, [f"y{i}" for i in range(outputs)], attrs)], feeds,
+          {f"y{i}": k for i, k in enumerate(kinds)}, consts, symbols, opset)
+
+
+def ints(*v):
+    return np.array(v, np.int64)
+
+
+def numbers(c):
+    for dtype, kind in ((np.float32, T.FLOAT), (np.float64, T.DOUBLE)):
+        x = np.array([-np.inf, -1, np.nan, 2, np.inf], dtype)
+        one(c, f"clip_no_high_{kind}", "Clip", {"x": x}, kind, {"low": np.array(-0.5, dtype)})
+        one(c, f"clip_no_limits_{kind}", "Clip", {"x": x}, kind)
+        graph(c, f"clip_no_low_{kind}", [("Clip", ["x", "", "high"], ["y"], {})], {"x": x}, {"y": kind},
+              {"high": np.array(1, dtype)})
+    for i, (start, end, step) in enumerate([(2, 3, -1), (3, -4, -2), (3, -4, -7), (0, 7, 3), (5, 5, -1)]):
+        one(c, f"range_{i}", "Range", {}, T.INT16,
+            {k: np.array(v, np.int16) for k, v in zip("abc", (start, end, step))})
+
+
+def sizes(c):
+    """Axes of size 0, and of size 1 where more was thought of."""
+    graph(c, "empty_slice_reduced", [("Slice", ["x", "a", "b", "c", "d"], ["v"], {}),
+                                     ("ArgMax", ["v"], ["y"], {"axis": 0, "keepdims": 1})], {"x": f32(2, 3, 4, 5)},
+          {"y": T.INT64}, {"a": ints(0), "b": ints(-3), "c": ints(1), "d": ints(-1)}, symbols=["x"])
+    one(c, "empty_slice", "Slice", {"x": f32(3, 16, 2, 2)}, T.FLOAT,
+        {"a": ints(6), "b": ints(12), "c": ints(1), "d": ints(-2)}, symbols=["x"])
+    one(c, "empty_input", "Relu", {"x": f32(0, 3)}, T.FLOAT, symbols=["x"])
+    one(c, "empty_sum", "MatMul", {"x": f32(2, 0), "z": f32(0, 3)}, T.FLOAT, symbols=["x", "z"])
+    one(c, "empty_concat", "Concat", {"x": f32(2, 0), "z": f32(2, 3)}, T.FLOAT, symbols=["x", "z"], axis=1)
+    for batch in (1, 4):
+        one(c, f"matmul_batch_{batch}", "MatMul", {"x": f32(4, 6, 7), "z": f32(batch, 7, 5)}, T.FLOAT, symbols=["z"])
+        one(c, f"matmul_left_batch_{batch}", "MatMul", {"x": f32(batch, 6, 7), "z": f32(4, 7, 5)}, T.FLOAT, symbols=["x"])
+        one(c, f"integer_matmul_batch_{batch}", "MatMulInteger",
+            {"x": rng.integers(0, 9, (4, 6, 7)).astype(np.uint8), "z": rng.integers(0, 9, (batch, 7, 5)).astype(np.uint8)},
+            T.INT32, symbols=["z"])
+
+
+def loops(c):
+    """A check on the number of rounds is due when the loop has ended."""
+    state = lambda n: helper.make_tensor_value_info(n, T.FLOAT, None)
+    body = helper.make_graph(
+        [helper.make_node("Tanh", ["s"], ["t"]), helper.make_node("Identity", ["go"], ["on"]),
+         helper.make_node("Abs", ["t"], ["part"])], "body",
+        [helper.make_tensor_value_info("i", T.INT64, []), helper.make_tensor_value_info("go", T.BOOL, []), state("s")],
+        [helper.make_tensor_value_info("on", T.BOOL, []), state("t"), state("part")])
+    graph(c, "loop_rounds_checked",
+          [("Loop", ["m", "yes", "x"], ["last", "all"], {"body": body}),
+           ("GatherElements", ["all", "at"], ["y"], {"axis": 2})],
+          {"m": np.array(2, np.int64), "x": f32(8, 4)}, {"last": T.FLOAT, "y": T.FLOAT},
+          {"yes": np.array(True), "at": rng.integers(-4, 4, (1, 5, 2))})
+
+
+def strings(c):
+    x = {"x": WORDS}
+    add = lambda name, op, consts=(), **more: one(c, "string_" + name, op, x, T.STRING, consts, **more)
+    one(c, "string_gather", "Gather", {"x": WORDS[0]}, T.STRING, {"i": ints(2, -3, 1)}, axis=0)
+    add("gather_elements", "GatherElements", {"i": ints(2, 0, -1).reshape(1, 3)}, axis=1)
+    add("gather_nd", "GatherND", {"i": np.array([[0, 2], [-1, 0]], np.int64)})
+    add("reshape", "Reshape", {"s": ints(3, -1)})
+    add("transpose", "Transpose", perm=[1, 0], symbols=["x"])
+    add("slice", "Slice", {"a": ints(2), "b": ints(-4), "c": ints(1), "d": ints(-1)})
+    add("tile", "Tile", {"n": ints(1, 2)})
+    add("expand", "Expand", {"s": ints(2, 1, 1)})
+    add("flatten", "Flatten", axis=0)
+    add("unsqueeze", "Unsqueeze", {"a": ints(0, -1)})
+    add("scatter", "ScatterElements", {"i": ints(1, 0, 2).reshape(1, 3), "u": np.array([["p", "q", ""]], object)}, axis=1)
+    add("scatter_nd", "ScatterND", {"i": ints(1).reshape(1, 1), "u": WORDS[:1]})
+    add("compress", "Compress", {"k": np.array([True, False, True])}, axis=1)
+    add("split", "Split", {"s": ints(1, 2)}, axis=1, outputs=2)
+    add("cast", "Cast", to=T.STRING)
+    one(c, "string_concat", "Concat", {"x": WORDS, "z": WORDS[:, :2]}, T.STRING, symbols=["x", "z"], axis=1)
+    graph(c, "string_constant_empty", [("Concat", ["x", "e"], ["y"], {"axis": 0})], {"x": WORDS[0]}, {"y": T.STRING},
+          {"e": np.array([""], object)})
+    one(c, "string_where", "Where", {"k": np.array([[True], [False]]), "x": WORDS, "z": WORDS[::-1].copy()}, T.STRING)
+    flat = WORDS.ravel()
+    for order in (0, 1):
+        one(c, f"string_unique_{order}", "Unique", {"x": flat}, [T.STRING, T.INT64, T.INT64, T.INT64], outputs=4,
+            sorted=order)
+    one(c, "string_of_ints", "Cast", {"x": ints(0, -7, 2 ** 62)}, T.STRING, to=T.STRING)
+    one(c, "string_of_bools", "Cast", {"x": np.array([True, False])}, T.STRING, to=T.STRING)
+    one(c, "string_of_floats", "Cast", {"x": np.array([0.5, -2.25, 1e10, 1e-7, np.nan, np.inf, -np.inf], np.float32)},
+        T.STRING, to=T.STRING)
+    text = np.array(["1", "-2.5", "1e-3", "inf", "-INF", "NaN", "+3"], object)
+    one(c, "string_to_floats", "Cast", {"x": text}, T.FLOAT, to=T.FLOAT)
+    one(c, "string_to_doubles", "Cast", {"x": text}, T.DOUBLE, to=T.DOUBLE)
+    one(c, "string_to_ints", "Cast", {"x": np.array(["1", "-25", "9000000000"], object)}, T.INT64, to=T.INT64)
+
+
+def main():
+    c = Cases(sys.argv[1])
+    for family in (numbers, sizes, loops, strings):
+        family(c)
+    for line in c.refused:
+        print("peer refuses", line)
+    print(f"{c.count} cases")
+
+
+if __name__ == "__main__":
+    main()
