@@ -90,6 +90,19 @@ ValueId SplitHeads(ExpandBuilder& e, ValueId v, Expr heads, Expr size) {
               {{"perm", Perm({0, 2, 1, 3})}});
 }
 
+// The scale, or its root: given, or 1 over the root of a head's size.
+ValueId ScaleFactor(ExpandBuilder& e, Expr head, DType t, bool root) {
+  if (!HasAttr(e.node(), "scale") && !head.IsConst()) {
+    const ValueId size = e.Cast(e.Reshape(e.Exprs({head}), {}), DType::kF32);
+    const ValueId scale = e.Op("Reciprocal", {e.Op("Sqrt", {size})});
+    return e.Cast(root ? e.Op("Sqrt", {scale}) : scale, t);
+  }
+  const double scale = HasAttr(e.node(), "scale")
+                           ? e.Float("scale", 1)
+                           : 1 / std::sqrt(static_cast<double>(head.value()));
+  return e.Scalar(t, root ? std::sqrt(scale) : scale);
+}
+
 bool ExpandAttention(Graph& g, NodeId n) {
   ExpandBuilder e(g, n);
   auto shape = ShapeOf(e.node(), [&](int i) { return e.Has(i) ? e.Dims(e.In(i)) : Dims{}; });
@@ -109,14 +122,10 @@ bool ExpandAttention(Graph& g, NodeId n) {
   const std::vector<Expr> scores_dims = {s.batch, s.q_heads, s.queries, s.Total()};
   const Expr rows = FloorDiv(s.q_heads, s.kv_heads) * s.queries;
   const bool grouped = s.q_heads != s.kv_heads;
-  const double scale = HasAttr(e.node(), "scale") ? e.Float("scale", 1)
-                       : s.head.IsConst() ? 1 / std::sqrt(static_cast<double>(s.head.value()))
-                                          : 0;
-  if (scale == 0 && !HasAttr(e.node(), "scale")) return false;
   ValueId kt = e.Op("Transpose", {k}, {{"perm", Perm({0, 1, 3, 2})}});
   // Small floats: both factors scaled by the root, so that the product does not overflow.
   const bool small = BitWidth(t) < 32;
-  const ValueId factor = e.Scalar(t, small ? std::sqrt(scale) : scale);
+  const ValueId factor = ScaleFactor(e, s.head, t, small);
   q = e.Op("Mul", {q, factor});
   if (small) kt = e.Op("Mul", {kt, factor});
   // Heads that share keys are rows of one product.

@@ -106,8 +106,8 @@ Status InferLayerNorm(InferContext& c) {
   CopyType(c, 0, 0);
   Dims reduced = x;
   for (size_t i = axis; i < x.size(); ++i) reduced[i] = 1;
-  const DType stash =
-      c.Int("stash_type", 1) == 1 && c.In(0).dtype != DType::kF64 ? DType::kF32 : c.In(0).dtype;
+  // Mean and deviation have the stash's type whatever X has.
+  const DType stash = c.Int("stash_type", 1) == 16 ? DType::kBF16 : DType::kF32;
   c.Out(1, stash, reduced);
   c.Out(2, stash, reduced);
   return {};

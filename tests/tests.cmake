@@ -80,6 +80,6 @@ foreach(set ocr speech rest)
 endforeach()
 
 # Some random graphs against ONNX Runtime.
-add_test(NAME fuzz_peer COMMAND ${CMAKE_SOURCE_DIR}/tests/peer_ops/fuzz 30 2001 --quiet)
+add_test(NAME fuzz_peer COMMAND ${CMAKE_SOURCE_DIR}/tests/peer_ops/fuzz 30 2001)
 set_tests_properties(fuzz_peer PROPERTIES LABELS release_only SKIP_RETURN_CODE 77 TIMEOUT 600 FIXTURES_REQUIRED peer
   ENVIRONMENT GE_BUILD=${CMAKE_BINARY_DIR})

@@ -72,6 +72,19 @@ def sizes(c):
             T.INT32, symbols=["z"])
 
 
+def norms(c):
+    """Mean and deviation are f32 beside doubles."""
+    one(c, "layer_norm_of_doubles", "LayerNormalization", {"x": rng.standard_normal((3, 5)), "s": rng.standard_normal(5)},
+        [T.DOUBLE, T.FLOAT, T.FLOAT], outputs=3)
+
+
+def attention(c):
+    """Heads and their size known only at run time."""
+    x = {n: f32(2, h, s, 8) for n, h, s in (("q", 4, 3), ("k", 2, 5), ("v", 2, 5))}
+    one(c, "attention_open", "Attention", x, T.FLOAT, symbols=["q", "k", "v"], opset=23)
+    one(c, "attention_open_keys", "Attention", x, T.FLOAT, symbols=["k", "v"], opset=23)
+
+
 def loops(c):
     """A check on the number of rounds is due when the loop has ended."""
     state = lambda n: helper.make_tensor_value_info(n, T.FLOAT, None)
@@ -125,7 +138,7 @@ def strings(c):
 
 def main():
     c = Cases(sys.argv[1])
-    for family in (numbers, sizes, loops, strings):
+    for family in (numbers, sizes, norms, attention, loops, strings):
         family(c)
     for line in c.refused:
         print("peer refuses", line)

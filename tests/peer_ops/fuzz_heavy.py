@@ -91,6 +91,7 @@ def conv_transpose(d):
 
 def deform_conv(d):
     d.opsets(19)
+    d.plain()  # whether what lies outside is weighted with 0 or left out is not said
     n, c, h, w, k = 1, 2, d.int(3, 6), d.int(3, 6), d.pick([1, 2, 3])
     x, weight = d.operand((n, c, h, w)), d.operand((3, c, k, k))
     offset = d.operand((n, 2 * k * k, h - k + 1, w - k + 1))
@@ -100,9 +101,11 @@ def deform_conv(d):
 
 def pool(d):
     op = d.pick(["MaxPool", "AveragePool", "LpPool"])
+    if op == "MaxPool":
+        d.plain()  # the peer loses NaN
     dims = d.pick([1, 2, 2, 3])
     attrs, space = window(d, dims, d.opset >= 19 or op == "MaxPool")
-    if op != "MaxPool" and "dilations" in attrs and attrs.get("auto_pad", "VALID") != "VALID":
+    if "dilations" in attrs and attrs.get("auto_pad", "VALID") != "VALID":
         raise Stale  # the peer pads for a window without dilations
     dtype = d.pick([F32, F32, F64]) if op == "MaxPool" else F32
     x = d.operand((d.int(1, 2), d.int(1, 3), *space), dtype)
@@ -129,12 +132,12 @@ def unpool(d):
 
 def regions(d):
     d.opsets(13, 21)
+    d.plain()  # the peer loses NaN
     n, h, w, rois = d.int(1, 2), d.int(4, 8), d.int(4, 8), d.int(0 if d.chance(0.1) else 1, 3)
     x = d.operand((n, 2, h, w))
     corner = d.rng.integers(0, 3, (rois, 2))
     boxes = np.concatenate([corner, corner + d.rng.integers(1, 4, (rois, 2))], 1).astype(F32)
     batch = d.rng.integers(0, n, rois)
-    d.plain()  # the peer loses NaN
     if d.chance(0.3):
         rows = np.concatenate([batch[:, None], boxes], 1).astype(F32)
         return d.emit("MaxRoiPool", [x, d.const(rows)], pooled_shape=[d.int(1, 3), d.int(1, 3)])
@@ -197,6 +200,7 @@ def other_norms(d):
 # Recurrent cells.
 def recurrent(d):
     d.opsets(14)
+    d.plain()  # the peer loses NaN
     op = d.pick(["RNN", "GRU", "LSTM"])
     gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[op]
     seq, batch, size, hidden = d.int(1, 4), d.int(1, 3), d.int(1, 4), d.int(1, 5)
@@ -282,6 +286,7 @@ def integer_dot(d):
 
 
 def quantised_dot(d):
+    d.never_empty()  # the peer leaves out the zero point of an empty sum
     a, b = d.pick([U8, I8]), I8
     if d.chance(0.5):
         m, k, n = d.size(range(1, 6)), d.size(range(1, 10)), d.size(range(1, 18))
@@ -353,9 +358,11 @@ def sample(d):
     d.opsets(16)
     if d.chance(0.3):
         d.opsets(20)
-        n = d.int(1, 2)
+        n, corners = d.int(1, 2), d.int(0, 1)
         theta = d.operand((n, 2, 3))
-        return d.emit("AffineGrid", [theta, d.ints(n, 1, d.int(1, 4), d.int(1, 4))], align_corners=d.int(0, 1))
+        # One pixel between two corners: the peer and the reference differ.
+        return d.emit("AffineGrid", [theta, d.ints(n, 1, *[d.int(1 + corners, 4) for _ in range(2)])],
+                      align_corners=corners)
     n, h, w = d.int(1, 2), d.int(2, 5), d.int(2, 5)
     x = d.operand((n, 2, h, w))
     grid = d.const(d.data((n, d.int(1, 4), d.int(1, 4), 2), F32, -1.3, 1.3) * F32(0.97))
