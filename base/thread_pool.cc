@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <chrono>
 #include <climits>
+#include <map>
+#include <mutex>
 
 #include "base/fp_state.h"
 
@@ -75,6 +77,15 @@ struct ThreadPool::Claim {
 ThreadPool::ThreadPool(int threads) {
   for (int worker = 1; worker < std::min(threads, kMaxThreads); ++worker)
     workers_.emplace_back([this, worker] { Loop(worker); });
+}
+
+std::shared_ptr<ThreadPool> ThreadPool::Shared(int threads) {
+  static std::mutex mutex;
+  static std::map<int, std::weak_ptr<ThreadPool>> pools;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<ThreadPool> pool = pools[threads].lock();
+  if (pool == nullptr) pools[threads] = pool = std::make_shared<ThreadPool>(threads);
+  return pool;
 }
 
 ThreadPool::~ThreadPool() {

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -22,6 +23,8 @@ class ThreadPool {
   using Fn = void (*)(void* context, int worker, int64_t begin, int64_t end);
 
   explicit ThreadPool(int threads);  // the caller included; at least 1
+  // The process's pool of this size: all models of one thread count share it while any is alive.
+  static std::shared_ptr<ThreadPool> Shared(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

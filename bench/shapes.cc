@@ -28,14 +28,18 @@ double ResidentMb() {
 std::vector<int64_t> SymbolsOf(const om::Plan& plan, int64_t i) {
   std::vector<int64_t> values(plan.symbols.size(), om::kNoSize);
   bool first = true;
+  const auto bound = [](const om::Symbol& s) { return s.input >= 0; };
+  const int64_t each =
+      std::count_if(plan.symbols.begin(), plan.symbols.end(), bound) > 1 ? 250 : 1000;
   for (size_t s = plan.symbols.size(); s-- > 0;) {
     const om::Symbol& symbol = plan.symbols[s];
     if (symbol.input < 0) continue;
     const int64_t step = std::max<int64_t>(symbol.multiple_of, 1);
     const int64_t lo = (std::max<int64_t>(symbol.lo, 1) + step - 1) / step * step;
-    const int64_t hi = std::min<int64_t>(symbol.hi, lo + 249 * step), count = (hi - lo) / step + 1;
+    const int64_t hi = std::min<int64_t>(symbol.hi, lo + (each - 1) * step),
+                  count = (hi - lo) / step + 1;
     // The last symbol changes fastest, in a mixed order.
-    values[s] = lo + (first ? i * 97 % count : i / 250 % count) * step;
+    values[s] = lo + (first ? i * 97 % count : i / each % count) * step;
     if (first) first = false;
   }
   return values;

@@ -98,7 +98,11 @@ class Simulator {
         for (int32_t b : task.args) {
           if (b < 0 || std::find(task.outs.begin(), task.outs.end(), b) != task.outs.end())
             continue;
-          const double bytes = BytesOf(b);
+          double bytes = BytesOf(b);
+          // Of a table that rows are gathered from, only these.
+          const bool table = plan_.buffers[static_cast<size_t>(b)].kind == om::BufferKind::kConst;
+          if (table && t < work_.size() && work_[t].bytes > 0)
+            bytes = std::min(bytes, work_[t].bytes);
           const bool hit = on_chip_.Use(b, bytes);
           (hit ? fast : slow) += bytes;
           all_reads_ += bytes;

@@ -18,6 +18,7 @@ namespace ge {
 struct TaskWork {
   double flops = 0;
   bool cube = false;  // matrix work
+  double bytes = 0;   // that it touches of its arguments; 0: all of them
 };
 
 struct SimulatedTask {

@@ -9,11 +9,11 @@ namespace {
 // lanes pay.
 constexpr const char* kPlan = R"(plan {arena_bytes=1024}
   buffer 0 {name="x" kind=input dtype=f32 index=0 dims=[16] bytes=64}
-  buffer 1 {name="a" kind=arena dtype=f32 dims=[16] bytes=64 offset=0 first=0 last=6}
-  buffer 2 {name="b" kind=arena dtype=f32 dims=[16] bytes=64 offset=64 first=0 last=6}
-  buffer 3 {name="c" kind=arena dtype=f32 dims=[16] bytes=64 offset=128 first=0 last=6}
-  buffer 4 {name="d" kind=arena dtype=f32 dims=[16] bytes=64 offset=192 first=0 last=6}
-  buffer 5 {name="e" kind=arena dtype=f32 dims=[16] bytes=64 offset=256 first=0 last=6}
+  buffer 1 {name="a" kind=arena dtype=f32 dims=[16] bytes=64 offset=0 first=0 last=5}
+  buffer 2 {name="b" kind=arena dtype=f32 dims=[16] bytes=64 offset=64 first=0 last=5}
+  buffer 3 {name="c" kind=arena dtype=f32 dims=[16] bytes=64 offset=128 first=0 last=5}
+  buffer 4 {name="d" kind=arena dtype=f32 dims=[16] bytes=64 offset=192 first=0 last=5}
+  buffer 5 {name="e" kind=arena dtype=f32 dims=[16] bytes=64 offset=256 first=0 last=5}
   buffer 6 {name="y" kind=output dtype=f32 index=0 dims=[16] bytes=64}
   task 0 {kind=launch name="a" kernel=0 args=[0, 1] outs=[1] grid=1 cost=100000}
   task 1 {kind=launch name="b" kernel=1 args=[1, 2] outs=[2] grid=1 scratch=64 cost=100000 lane=0}
@@ -77,6 +77,14 @@ TEST(LanesTest, RunsAtOnce) {
   }
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST(LanesTest, ModelsShareOnePool) {
+  const auto a = TestModel{kPlan, kKernels}.Load(2), b = TestModel{kPlan, kKernels}.Load(2),
+             c = TestModel{kPlan, kKernels}.Load(3);
+  ASSERT_TRUE(a != nullptr && b != nullptr && c != nullptr);
+  EXPECT_EQ(a->state().pool, b->state().pool);
+  EXPECT_NE(a->state().pool, c->state().pool);
 }
 
 TEST(LanesTest, FilesWithBadWaitsAreRefused) {

@@ -51,7 +51,7 @@ Result<std::shared_ptr<const Model>> Build(std::unique_ptr<Model::State> m,
     m->file.weights = m->external.bytes();
   }
   GE_TRY(LoadKernels(m.get(), options));
-  m->pool = std::make_unique<ThreadPool>(options.threads > 0 ? options.threads : AvailableCpus());
+  m->pool = ThreadPool::Shared(options.threads > 0 ? options.threads : AvailableCpus());
   GE_TRY(Prepare(m.get()));
   return std::shared_ptr<const Model>(std::make_shared<Model>(std::move(m)));
 }

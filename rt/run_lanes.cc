@@ -11,6 +11,8 @@
 namespace ge::rt {
 namespace {
 
+constexpr int kPausesPerYield = 1000;
+
 void Pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -80,11 +82,13 @@ struct LaneJob {
   static void Work(void* context, int worker, int64_t begin, int64_t) {
     auto& job = *static_cast<LaneJob*>(context);
     const size_t count = job.section.heads.size();
-    while (job.left.load(std::memory_order_acquire) > 0) {
+    for (int idle = 0; job.left.load(std::memory_order_acquire) > 0;) {
       bool any = false;
       for (size_t k = 0; k < count; ++k)
         any |= job.Advance(job.lanes[(static_cast<size_t>(begin) + k) % count], worker);
-      if (!any) Pause();
+      if (any) continue;
+      // Whoever runs the rest may be waiting for this CPU.
+      ++idle % kPausesPerYield == 0 ? std::this_thread::yield() : Pause();
     }
   }
 };

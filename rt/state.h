@@ -90,7 +90,7 @@ struct Model::State {
   std::vector<Step> steps;
   std::vector<LaneSection> sections;
   std::vector<HostTask> hosts;  // per task; empty records where not a host task
-  std::unique_ptr<ThreadPool> pool;
+  std::shared_ptr<ThreadPool> pool;
   size_t arg_total = 0, size_total = 0;
   std::vector<const void*> selves;  // per task
   Lists arg_slots, size_slots;      // buffer -> argv, size -> sizev

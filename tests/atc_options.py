@@ -43,6 +43,17 @@ class Table(Case):
             self.assertIn("[%s]" % g.split("=")[0], out)
         self.assertIn("[--enable_compress_weight]", self.works("--enable_compress_weight=true"))
 
+    def test_memory_limit(self):
+        self.works("--memory_limit=100000000", "--input_shape=x:1,3,16,16")
+        for limit in ("0", "-1", "1M"):
+            self.refused(self.raw("--model=" + os.path.join(os.path.abspath(MODELS), "conv.onnx"), "--framework=5", "--output=" + self.out,
+                                  "--memory_limit=" + limit), "E10001")
+        # Less than one result needs.
+        status, _, err = self.raw("--model=" + os.path.join(os.path.abspath(MODELS), "chain.onnx"), "--framework=5", "--output=" + self.out,
+                                  "--interpret", "--memory_limit=64", "--opt_level=0")
+        self.assertNotEqual(status, 0)
+        self.assertIn("memory_limit: the arena needs", err)
+
     def test_streams(self):
         self.works("--enable_single_stream=true")
         for mode in ("cv", "LoadBalance:4", "MainStream:16"):

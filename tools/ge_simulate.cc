@@ -140,6 +140,7 @@ std::vector<TaskWork> WorkOf(std::string_view description, size_t tasks) {
   for (size_t t = 0; t < std::min(tasks, list.size()); ++t) {
     if (!list[t].is_object()) continue;
     work[t].flops = list[t].value("flops", 0.0);
+    work[t].bytes = list[t].value("bytes", 0.0);
     const size_t region = list[t].value("region", regions.size());
     work[t].cube = region < regions.size() && regions[region].value("engine", "") == "cube";
   }
