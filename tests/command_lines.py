@@ -94,7 +94,7 @@ class Atc(unittest.TestCase):
 
     def test_output_that_is_a_folder_or_the_model(self):
         self.refused(run("atc", "--model=" + os.path.join(MODELS, "conv.onnx"), "--framework=5", "--output=" + self.folder.name + "/"),
-                     "E10001", "is a folder")
+                     "E10022", "is a folder")
         self.assertEqual(os.listdir(self.folder.name), [])
         with open(os.path.join(MODELS, "conv.onnx"), "rb") as f:
             data = f.read()
