@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "ir/opdef.h"
+
 namespace ge {
 namespace {
 
@@ -19,8 +21,15 @@ const char* EngineName(Engine engine) {
 
 nlohmann::json DescribeRegion(const Graph& g, const Region& region) {
   nlohmann::json nodes = nlohmann::json::array();
-  for (NodeId n : region.nodes) nodes.push_back(g.node(n).name);
-  return {{"name", region.name}, {"engine", EngineName(region.engine)}, {"nodes", nodes}};
+  bool dot = false;  // work for a matrix unit, whatever engine does it here
+  for (NodeId n : region.nodes) {
+    nodes.push_back(g.node(n).name);
+    const std::string& op = g.node(n).op->name;
+    dot |= op == "Conv" || op == "ConvTranspose" || op == "MatMul" || op == "Gemm" ||
+           op == "ConvInteger" || op == "MatMulInteger";
+  }
+  return {
+      {"name", region.name}, {"engine", EngineName(region.engine)}, {"dot", dot}, {"nodes", nodes}};
 }
 
 }  // namespace

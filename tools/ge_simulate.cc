@@ -142,7 +142,7 @@ std::vector<TaskWork> WorkOf(std::string_view description, size_t tasks) {
     work[t].flops = list[t].value("flops", 0.0);
     work[t].bytes = list[t].value("bytes", 0.0);
     const size_t region = list[t].value("region", regions.size());
-    work[t].cube = region < regions.size() && regions[region].value("engine", "") == "cube";
+    work[t].cube = region < regions.size() && regions[region].value("dot", false);
   }
   return work;
 }
