@@ -70,6 +70,8 @@ __attribute__((visibility("default"))) const char* ge_decode_picture(const void*
   static thread_local std::string why;
   Raster r;
   why = Decode({static_cast<const uint8_t*>(file), static_cast<size_t>(bytes)}, &r);
+  // Some libraries quote the file.
+  std::replace_if(why.begin(), why.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   if (!why.empty()) return why.c_str();
   const int64_t size = r.height * r.width * (order == GE_PICTURE_GREY ? 1 : 3);
   *picture = {static_cast<uint8_t*>(std::malloc(static_cast<size_t>(size))), r.height, r.width};

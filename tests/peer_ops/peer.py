@@ -23,9 +23,9 @@ def session(model, optimise=False):
         model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def write_case(folder, model, feeds, outputs, tolerance=None):
-    """feeds: name to array, in the order of the graph's inputs; outputs: arrays."""
-    data = folder / "test_data_set_0"
+def write_case(folder, model, feeds, outputs, tolerance=None, number=0):
+    """feeds: name to array, in the order of the graph's inputs; outputs: arrays; number: of the data set."""
+    data = folder / f"test_data_set_{number}"
     data.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     for kind, arrays in (("input", feeds.values()), ("output", outputs)):

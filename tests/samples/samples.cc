@@ -1,4 +1,4 @@
-// Every sample of every operator with kernels or a host kernel, as a model of one node: through the
+// Every sample of every operator as a model of one node (or of what it expands to): through the
 // interpreter and generated code, without and with optimisation, for AVX2 and for this CPU, with
 // static and with symbolic shapes, on one worker and two. Results must agree with those of the
 // unoptimised interpreter, and nothing may be written beside the tensors and the work memory: each
@@ -23,6 +23,7 @@
 
 #include "abi/convert.h"
 #include "driver/compile.h"
+#include "ir/expand.h"
 #include "ir/text.h"
 #include "tools/session.h"
 
@@ -201,22 +202,23 @@ Status Compare(const Sample& s, const om::Plan& plan,
 std::vector<Sample> FindSamples(const std::string& filter, const fs::path& work) {
   std::vector<Sample> samples;
   for (const OpDef* op : AllOps()) {
-    const bool runs = op->element || op->lower || !op->host.empty();
-    if (!runs || op->name.find(filter) == std::string::npos) continue;
+    if (op->control || op->name.find(filter) == std::string::npos) continue;
     for (const std::string& text : op->samples) {
       Sample s{.op = op, .text = text};
       for (int symbolic = 0; symbolic < 2; ++symbolic) {
-        const std::string graph_text = SampleGraph(*op, text, symbolic != 0);
-        auto graph = ParseGraph(graph_text);
-        const bool plain = graph.ok() && (symbolic != 0 || MakeInputs(**graph, false, &s));
-        if (!plain) {  // not a use by tensors alone, or one that needs its sizes
+        auto graph = ParseGraph(SampleGraph(*op, text, symbolic != 0));
+        bool usable = graph.ok() && (symbolic != 0 || MakeInputs(**graph, false, &s));
+        if (usable)
+          for (const NodeId n : std::vector<NodeId>((*graph)->order))
+            usable = usable && ExpandNode(**graph, n).ok();
+        if (!usable) {  // not a use by tensors alone, or one that needs its sizes
           if (symbolic == 0) break;
           continue;
         }
         s.files[symbolic] =
             (work / fmt::format("{}_{}.ir", samples.size(), symbolic ? "symbolic" : "static"))
                 .string();
-        std::ofstream(s.files[symbolic]) << graph_text;
+        std::ofstream(s.files[symbolic]) << ToString(**graph);
       }
       if (!s.files[0].empty()) samples.push_back(std::move(s));
     }
