@@ -61,7 +61,7 @@ Stmt Splice(Kernel& into, const Kernel& from, const std::vector<std::pair<int32_
     v.a = move.Value(v.a);
     v.b = move.Value(v.b);
     v.c = move.Value(v.c);
-    into.values.push_back(std::move(v));
+    into.values.push_back(v);
   }
   Stmt block = from.body;
   move.Apply(&block);
