@@ -64,7 +64,7 @@ struct Compilation {
   }
 };
 
-// "rule: node: applied", or ": reason".
+// "rule: node + node: applied", or ": reason".
 void CountRewrite(const std::string& line, CompileReport* report) {
   const size_t colon = line.find(": ");
   if (colon == std::string::npos) return;

@@ -76,6 +76,15 @@ class RuleDriver {
     if (policy_.report) policy_.report(fmt::format("{}: {}: {}", r.name, g_.node(id).name, reason));
   }
 
+  // All nodes that were replaced, in the order in which they ran.
+  void ReportApplied(const Rule& r, const std::vector<NodeId>& nodes) {
+    if (!policy_.report) return;
+    std::string names;
+    for (auto n = nodes.rbegin(); n != nodes.rend(); ++n)
+      names += (names.empty() ? "" : " + ") + g_.node(*n).name;
+    policy_.report(fmt::format("{}: {}: applied", r.name, names));
+  }
+
   bool Visit(NodeId id) {
     auto it = by_root_.find(g_.node(id).op->name);
     if (it == by_root_.end() || !g_.node(id).op->domain.empty()) return false;
@@ -110,7 +119,7 @@ class RuleDriver {
     }
     patch.Replace(old, by);
     if (!patch.Apply()) return false;
-    Report(*e.rule, id, "applied");
+    ReportApplied(*e.rule, match.nodes);
     if (counts_) ++(*counts_)[e.rule->name];
     for (size_t n = old_nodes; n < g_.nodes.size(); ++n) {
       if (!g_.nodes[n].dead) Push(static_cast<NodeId>(n));

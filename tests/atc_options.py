@@ -207,16 +207,23 @@ class Works(Case):
         self.works("--op_name_map=" + self.path("map", "# names\nMyRelu:Relu\n"), model=self.path("c.onnx", custom))
 
     def test_switches(self):
-        conv = ["--log=info"]
-        applied = set(re.findall(r"^rule (\S+) applied", self.works(*conv), re.M))
+        norm = [mm.tensor(n, mm.F32, [4], [0.5, 1.0, 2.0, 4.0]) for n in ("s", "b", "m", "v")]
+        pair = [mm.node("Conv", ["x", "w"], ["c"]), mm.node("BatchNormalization", ["c", "s", "b", "m", "v"], ["y"])]
+        model = self.path("bn.onnx", mm.model(mm.graph(
+            "bn", pair, [mm.value_info("x", mm.F32, [1, 3, 5, 5])], [mm.value_info("y", mm.F32, [1, 4, 3, 3])],
+            [mm.tensor("w", mm.F32, [4, 3, 3, 3], [0.1 * i for i in range(108)])] + norm)))
+        log = self.works("--log=info", model=model)
+        self.assertRegex(log, r"(?m)^conv_batch_norm: c_Conv \+ y_BatchNormalization: applied$")
+        applied = set(re.findall(r"^rule (\S+) applied", log, re.M))
+        self.assertIn("conv_batch_norm", applied)
         off = self.path("all", '{"Switch":{"GraphFusion":{"ALL":"off"},"UBFusion":{"ALL":"off"}}}')
-        self.assertNotIn("applied", self.works("--fusion_switch_file=" + off, *conv))
+        self.assertNotIn("applied", self.works("--fusion_switch_file=" + off, "--log=info", model=model))
         for rule in applied:
-            lines = self.path("lines", "%s:off\n" % rule)
-            self.assertNotIn("rule %s applied" % rule, self.works("--fusion_switch_file=" + lines, *conv))
-            self.assertNotIn("rule %s applied" % rule, self.works("--optimization_switch=%s:off" % rule, *conv))
-            self.assertIn("rule %s applied" % rule,
-                          self.works("--fusion_switch_file=" + lines, "--optimization_switch=%s:on" % rule, *conv))
+            lines, text = self.path("lines", "%s:off\n" % rule), "rule %s applied" % rule
+            file, line = "--fusion_switch_file=" + lines, "--optimization_switch=%s:" % rule
+            self.assertNotIn(text, self.works(file, "--log=info", model=model))
+            self.assertNotIn(text, self.works(line + "off", "--log=info", model=model))
+            self.assertIn(text, self.works(file, line + "on", "--log=info", model=model))
         self.assertIn("[NoSuchPass]", self.works("--optimization_switch=NoSuchPass:off"))
         for option, text in (("--oo_level=O1", "opt=1"), ("--oo_constant_folding=false", "constant_folding"),
                              ("--oo_dead_code_elimination=false", "dead_code"), ("--disable_passes=cse", "off=cse"),

@@ -1,5 +1,6 @@
 // What has no meaning on a CPU: Ascend kernels, labels, allocators of streams, exceptions of cores.
 #include "api/acl/error.h"
+#include "api/acl/include/acl/acl_rtc.h"
 
 using ge::acl::NotSupported;
 
@@ -58,6 +59,12 @@ ACL_UNSUPPORTED(aclrtAllocatorGetByStream,
                  aclrtAllocatorGetAddrFromBlockFunc*))
 ACL_UNSUPPORTED(aclmdlCreateAndGetOpDesc, (uint32_t, uint32_t, uint32_t, char*, size_t,
                                            aclTensorDesc**, size_t*, aclTensorDesc**, size_t*))
+ACL_UNSUPPORTED(aclrtcCreateProg,
+                (aclrtcProg*, const char*, const char*, int, const char**, const char**))
+ACL_UNSUPPORTED(aclrtcCompileProg, (aclrtcProg, int, const char**))
+ACL_UNSUPPORTED(aclrtcDestroyProg, (aclrtcProg*))
+ACL_UNSUPPORTED(aclrtcGetBinDataSize, (aclrtcProg, size_t*))
+ACL_UNSUPPORTED(aclrtcGetBinData, (aclrtcProg, char*))
 
 GE_ACL aclrtBinary aclrtCreateBinary(const void*, size_t) {
   NotSupported(__func__);

@@ -12,6 +12,7 @@
 #include "acl/acl_prof.h"
 #include "acl/acl_rt.h"
 #include "acl/acl_rt_allocator.h"
+#include "acl/acl_rtc.h"
 #include "acl/acl_tdt.h"
 #include "acl/acl_tdt_queue.h"
 #include "aclnn/acl_meta.h"

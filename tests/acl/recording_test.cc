@@ -16,6 +16,7 @@
 #include "api/acl/include/acl/acl.h"
 #include "api/acl/include/acl/acl_dump.h"
 #include "api/acl/include/acl/acl_prof.h"
+#include "api/acl/include/acl/acl_rtc.h"
 #include "api/acl/include/acl/acl_tdt.h"
 #include "api/acl/include/acl/acl_tdt_queue.h"
 #include "api/acl/include/aclnn/acl_meta.h"
@@ -343,6 +344,12 @@ TEST_F(AclMore, ArgumentsOfOperators) {
   EXPECT_EQ(aclDestroyScalar(scalar), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclCreateScalar(nullptr, ACL_FLOAT), nullptr);
   EXPECT_EQ(aclCreateScalar(&value, ACL_STRING), nullptr);
+}
+
+TEST_F(AclMore, KernelsAreNotCompiled) {
+  aclrtcProg program = nullptr;
+  EXPECT_EQ(aclrtcCreateProg(&program, "", "", 0, nullptr, nullptr), ACL_ERROR_API_NOT_SUPPORT);
+  EXPECT_NE(std::strstr(aclGetRecentErrMsg(), "aclrtcCreateProg"), nullptr);
 }
 
 TEST_F(AclMore, WhereDumpsGo) {
