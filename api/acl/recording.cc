@@ -123,6 +123,19 @@ aclError RunSteps(const Recording::Steps& steps, const Stream& stream) {
   return ACL_SUCCESS;
 }
 
+aclError RunInTurn(Recording& recording, const Recording::Steps& steps, const Stream& stream) {
+  {
+    std::unique_lock lock(TheSignal().mutex);
+    if (recording.runner == &stream) return ACL_ERROR_RT_MODEL_RUNNING;  // one of its own steps
+    if (!WaitSignal(lock, &stream, -1, [&] { return recording.runner == nullptr; }))
+      return ACL_SUCCESS;  // the stream was cut off
+    recording.runner = &stream;
+  }
+  const aclError code = RunSteps(steps, stream);
+  Raise([&] { recording.runner = nullptr; });
+  return code;
+}
+
 std::string ToJson(const Recording& recording) {
   std::string text = "{\"streams\": [";
   const auto streams = recording.streams();
@@ -314,9 +327,10 @@ GE_ACL aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream) {
 GE_ACL aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
   ACL_RI(recording, modelRI);
   if (recording->open()) ACL_FAIL(ACL_ERROR_RT_MODEL_CAPTURED, "the modelRI is not complete");
-  return SubmitTo(stream, __func__, [steps = recording->steps()](const Stream& self) -> aclError {
-    return RunSteps(*steps, self);
-  });
+  return SubmitTo(stream, __func__,
+                  [recording, steps = recording->steps()](const Stream& self) -> aclError {
+                    return RunInTurn(*recording, *steps, self);
+                  });
 }
 GE_ACL aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
   ACL_NEEDS(timeout >= -1, "timeout is below -1");

@@ -2,7 +2,8 @@
 //
 // That order satisfies every dependency between the recorded streams: an event is recorded before
 // it is waited for. So a recording runs on one stream, task after task, as often as wanted; the
-// tasks hold what they need (memory stays pinned) as long as the recording lives.
+// tasks hold what they need (memory stays pinned) as long as the recording lives. Runs of one
+// recording take turns: they use the same memory.
 #pragma once
 
 #include <cstddef>
@@ -41,8 +42,9 @@ class Recording {
   bool BeganOn(const void* stream) const;
 
   void* handle = nullptr;
-  bool by_hand = false;       // aclmdlRIBuildBegin
-  std::vector<void*> groups;  // handles of its task groups, under the lock of the open groups
+  bool by_hand = false;            // aclmdlRIBuildBegin
+  const Stream* runner = nullptr;  // that runs it now; under the Signal's lock
+  std::vector<void*> groups;       // handles of its task groups, under the lock of the open groups
 
  private:
   mutable std::mutex mutex_;

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -138,6 +139,34 @@ TEST_F(AclMore, RecordingByHandAndUpdates) {
   EXPECT_EQ(aclmdlRICaptureTaskUpdateEnd(b_), ACL_ERROR_STREAM_TASK_GROUP_STATUS);  // 0 for 1
   EXPECT_EQ(aclmdlRIDestroy(model), ACL_SUCCESS);
   EXPECT_EQ(aclmdlRICaptureTaskUpdateBegin(b_, group), ACL_ERROR_RT_INVALID_HANDLE);
+}
+
+// Each run counts up and down again, slowly: two at once would be seen.
+TEST_F(AclMore, RunsOfARecordingTakeTurns) {
+  struct Count {
+    std::atomic<int> now{0}, most{0}, runs{0};
+  } count;
+  const auto enter = [](void* p) {
+    auto* c = static_cast<Count*>(p);
+    const int now = ++c->now;
+    if (now > c->most) c->most = now;
+    std::this_thread::sleep_for(2ms);
+  };
+  const auto leave = [](void* p) {
+    --static_cast<Count*>(p)->now;
+    ++static_cast<Count*>(p)->runs;
+  };
+  aclmdlRI model = nullptr;
+  ASSERT_EQ(aclmdlRICaptureBegin(a_, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL), ACL_SUCCESS);
+  EXPECT_EQ(aclrtLaunchHostFunc(a_, enter, &count), ACL_SUCCESS);
+  EXPECT_EQ(aclrtLaunchHostFunc(a_, leave, &count), ACL_SUCCESS);
+  ASSERT_EQ(aclmdlRICaptureEnd(a_, &model), ACL_SUCCESS);
+  for (int i = 0; i < 5; ++i)
+    for (aclrtStream stream : {a_, b_}) EXPECT_EQ(aclmdlRIExecuteAsync(model, stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeDevice(), ACL_SUCCESS);
+  EXPECT_EQ(count.runs, 10);
+  EXPECT_EQ(count.most, 1);
+  EXPECT_EQ(aclmdlRIDestroy(model), ACL_SUCCESS);
 }
 
 TEST_F(AclMore, ARecordedModelRunsAgain) {
