@@ -54,7 +54,7 @@ int64_t LargestSum(const std::vector<ArenaBuffer>& buffers, int64_t alignment) {
 TEST(Arena, RandomProblems) {
   std::mt19937 random(1);
   const char* wanted = std::getenv("GE_PROBLEMS");
-  const int problems = wanted ? std::atoi(wanted) : 10000;
+  const int problems = wanted ? std::atoi(wanted) : 100000;
   for (int problem = 0; problem < problems; ++problem) {
     const int count = static_cast<int>(random() % 12), tasks = 1 + static_cast<int>(random() % 20);
     const int64_t alignment = random() % 2 ? 64 : 1;
