@@ -3,8 +3,9 @@
 //
 //   case_recipes DATA_FOLDER [--throughput]      the last line is "N passed, N failed"
 //
-// With --throughput, alone on at least two CPUs: two sessions against one.
+// With --throughput: two sessions against one. Exit code 77: there is one CPU.
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -155,18 +156,44 @@ Result<int64_t> Throughput(std::shared_ptr<const rt::Model> model, int count) {
   return all;
 }
 
+// The same by two processes, which share nothing: what the machine gives.
+Result<int64_t> ByProcesses(const std::shared_ptr<const rt::Model>& model) {
+  int64_t all = 0;
+  int fds[2];
+  if (pipe(fds) != 0) return Error(Code::kResourceExhausted, "no pipe");
+  for (int p = 0; p < 2; ++p) {
+    if (fork() != 0) continue;
+    const Result<int64_t> done = Throughput(model, 1);
+    const int64_t count = done.ok() ? *done : 0;
+    _exit(write(fds[1], &count, sizeof count) == sizeof count ? 0 : 1);
+  }
+  close(fds[1]);
+  for (int64_t count = 0; read(fds[0], &count, sizeof count) == sizeof count;) all += count;
+  close(fds[0]);
+  while (wait(nullptr) > 0) {
+  }
+  return all;
+}
+
+// Two threads of one process do nearly twice the runs of one or, where the CPUs share a core or
+// are busy, what two processes do.
 Status SessionsDoNotWait(const fs::path& data, const fs::path& folder) {
   GE_ASSIGN(auto model, Build(data, "dynamic_conv_reshape", folder));
-  double best = 0;  // another program may have run beside the others
-  for (int attempt = 0; attempt < 5 && best < 1.7; ++attempt) {
+  double most = 0, of_processes = 0;
+  for (int attempt = 0; attempt < 5; ++attempt) {
     GE_ASSIGN(const int64_t one, Throughput(model, 1));
     GE_ASSIGN(const int64_t two, Throughput(model, 2));
-    best =
-        std::max(best, static_cast<double>(two) / static_cast<double>(std::max<int64_t>(one, 1)));
+    GE_ASSIGN(const int64_t apart, ByProcesses(model));
+    most =
+        std::max(most, static_cast<double>(two) / static_cast<double>(std::max<int64_t>(one, 1)));
+    of_processes = std::max(
+        of_processes, static_cast<double>(two) / static_cast<double>(std::max<int64_t>(apart, 1)));
+    if (most >= 1.7 || of_processes >= 0.9) break;
   }
-  std::printf("two sessions: %.2f times the runs of one\n", best);
-  return best >= 1.7 ? Status()
-                     : Invalid(fmt::format("two sessions do {:.2f} times the runs of one", best));
+  std::printf("two sessions: %.2f times the runs of one, %.2f times those of two processes\n", most,
+              of_processes);
+  if (most >= 1.7 || of_processes >= 0.9) return {};
+  return Invalid(fmt::format("two sessions do {:.2f} times the runs of one", most));
 }
 
 }  // namespace
@@ -176,6 +203,10 @@ int main(int argc, char** argv) {
   if (argc < 2) {
     std::fprintf(stderr, "case_recipes DATA_FOLDER [--throughput]\n");
     return 2;
+  }
+  if (argc > 2 && std::thread::hardware_concurrency() < 2) {
+    std::printf("skipped: there is one CPU\n");
+    return 77;
   }
   const std::filesystem::path data = argv[1], folder = std::filesystem::temp_directory_path() /
                                                        fmt::format("ge_recipes_{}", getpid());
