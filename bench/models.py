@@ -1,6 +1,6 @@
 """Real models: GE against ONNX Runtime, in one process, interleaved.  See bench/models.
 
-Each case is compiled with optimisation off and on (and for AVX2 where named), run at 1 and 2 threads,
+Each case is compiled with optimisation off and on (and for AVX2 or in bf16 where named), run at 1 and 2 threads,
 and every output is compared. An element is right if it is within 1e-3 of (its own magnitude + the
 output's root mean square); integers must be equal. Models with int8 arithmetic: the relative
 root-mean-square difference is at most twice that between ONNX Runtime's own optimised and unoptimised
@@ -23,6 +23,8 @@ import fetch_models  # noqa: E402
 import ge_runtime  # noqa: E402
 
 AVX2_TOO = {"resnet50", "bert_base", "ppocrv4_rec_320"}
+BF16_TOO = {"resnet50", "bert_base", "minilm_dyn_s17"}
+BF16_ERROR = 0.05  # relative root mean square: bf16 keeps 8 bits
 INT8 = {"resnet50_qdq", "bert_base_dynq"}
 # Cases of models whose ranks need a fixed shape: atc gets --input_shape from the inputs.
 FIXED = {"silero_vad_v4", "silero_vad_v5"}
@@ -205,9 +207,12 @@ def check_case(lib, build, work, case, path, feeds, args):
     if case in INT8:
         limit = 2 * relative_rms(session(path, 1, optimise=False).run(names, feeds), want)
     shapes = ";".join("%s:%s" % (n, ",".join(map(str, a.shape))) for n, a in feeds.items()) if case in FIXED else ""
-    variants = [(2, ""), (0, "")] + ([(2, "x86-64-v3")] if case in AVX2_TOO else [])
-    for level, soc in variants:
-        om, seconds = compile_model(build, path, os.path.join(work, "om"), level, soc, shapes, os.path.join(work, "cache"))
+    variants = [(2, "", ""), (0, "", "")] + ([(2, "x86-64-v3", "")] if case in AVX2_TOO else []) + (
+        [(2, "", "allow_mix_precision_bf16")] if case in BF16_TOO else [])
+    for level, soc, precision in variants:
+        om, seconds = compile_model(build, path, os.path.join(work, "om"), level, soc, shapes, os.path.join(work, "cache"), precision)
+        if precision:
+            limit = BF16_ERROR
         first = None
         for threads in (1, 2):
             model = ge_runtime.Model(lib, om, threads)
@@ -219,14 +224,14 @@ def check_case(lib, build, work, case, path, feeds, args):
             same = first is None or all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(first, got))
             first = got
             text = "compile %.1fs" % seconds
-            if level == 2 and not soc and not args.no_time:
+            if level == 2 and not soc and not precision and not args.no_time:
                 peer = session(path, threads)
                 ours, theirs, ours_min, theirs_min = interleave(model.execute, lambda: peer.run(names, feeds), args.seconds)
                 text += "  ge %.3f ms  ort %.3f ms  ge/ort %.2f (min %.2f)" % (ours, theirs, ours / theirs, ours_min / theirs_min)
             if not same:
                 text += "  BITS DIFFER between 1 and 2 threads"
             model.close()
-            yield "O%d%s %dT" % (level, " " + soc if soc else "", threads), error if same else float("inf"), text
+            yield "O%d%s%s %dT" % (level, " " + soc if soc else "", " bf16" if precision else "", threads), error if same else float("inf"), text
 
 
 def main():

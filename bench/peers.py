@@ -29,7 +29,6 @@ SUBSET = ["resnet50", "mobilenetv2", "efficientnet_b0", "yolov8n", "bert_base", 
 # Convolutional networks and transformers that also run with bf16 allowed.
 BF16 = {"resnet50", "mobilenetv2", "efficientnet_b0", "yolov8n", "bert_base", "bert_base_dyn_b4s32", "bert_base_dyn_s128",
         "minilm_dyn_s17", "minilm_dyn_b8s64", "vit_b16"}
-BF16_ERROR = 0.05  # relative root mean square: bf16 keeps 8 bits
 START_ROUNDS = 3
 
 
@@ -201,7 +200,7 @@ def bench_case(lib, args, case, path, feeds, folder):
             if side == "ge":  # in units of what bench/models allows
                 row["error"] = models.worst_error(got, want) if limit is None else models.relative_rms(got, want) / max(limit, 1e-9)
             else:
-                half["error"] = models.relative_rms(got, want) / BF16_ERROR
+                half["error"] = models.relative_rms(got, want) / models.BF16_ERROR
             sides[side] = (model, model.execute)
         runs = {side: run for side, (_, run) in sides.items()}
         runs["ort"] = lambda: session.run(names, feeds)

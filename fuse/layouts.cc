@@ -257,11 +257,14 @@ bool AsBlockedConv(const Graph& g, const Node& n, BlockedConv* conv) {
   BlockedConv found;
   found.bytes = n.op->name == "ConvInteger";
   const bool transposed = n.op->name == "ConvTranspose";
-  if (n.dead || (n.op->name != "Conv" && !found.bytes && !transposed) || !n.op->domain.empty())
-    return false;
+  if (n.dead || (n.op->name != "Conv" && !found.bytes && !transposed)) return false;
+  const bool rounded = n.op->domain == "ge";  // bf16 in, f32 out
+  if (!n.op->domain.empty() && !rounded) return false;
   const Value &x = g.value(n.inputs[0]), &w = g.value(n.inputs[1]);
   if (x.type.rank() != 4 || !g.ConstantOf(n.inputs[1])) return false;
-  if (found.bytes ? !ZeroPoint(g, n, &found.fill) : x.type.dtype != DType::kF32) return false;
+  if (found.bytes ? !ZeroPoint(g, n, &found.fill)
+                  : x.type.dtype != (rounded ? DType::kBF16 : DType::kF32))
+    return false;
   found.channels_in = ChannelsOf(g, n.inputs[0]);
   found.channels_out = w.type.dims[transposed ? 1 : 0].value();
   if (found.channels_in < 1 || found.channels_out < (transposed ? 1 : kFewChannels)) return false;

@@ -33,6 +33,8 @@ struct LoweredKernel {
   double flops = 0, bytes = 0;  // estimates, at hint sizes
   double cost_ns = 0;
   std::string schedule;  // for people: "brgemm 14x2 k=576 ..."
+  // A kernel with a register tile: the problem that it solves and the tile, "14x2". Else empty.
+  std::string problem, tile;
 };
 
 struct Temp {  // lives from its first kernel to its last

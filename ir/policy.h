@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace ge {
 
@@ -13,6 +15,11 @@ struct Policy {
   std::set<std::string> disabled;  // passes and rules by name
   double conv_tolerance = 1e-4;    // relative error that Winograd may add; 0 = never Winograd
   bool bf16 = false;  // weights and inputs of dots may be rounded to bf16; sums stay f32
+  // Register tiles of dots, as (rows, vectors of columns), by node or by problem ("gemm f32
+  // 128x768x3072"): a tuning file's choices, or a user's. What does not fit the chip is passed
+  // over.
+  std::map<std::string, std::pair<int, int>> tiles;
+  int try_vectors = 0;  // while tuning: tiles of this many vectors where they are possible
   int max_region_nodes = 64;
   int max_region_inputs = 8;
   bool interpret_kernels = false;    // .om with TileIR text instead of native code

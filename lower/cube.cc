@@ -15,7 +15,8 @@ bool IsBytes(const Node& n) {
   return n.op->domain.empty() && (n.op->name == "ConvInteger" || n.op->name == "MatMulInteger");
 }
 bool IsConv(const Node& n) {
-  return n.op->domain.empty() && (n.op->name == "Conv" || n.op->name == "ConvTranspose");
+  return (n.op->domain.empty() || n.op->domain == "ge") &&
+         (n.op->name == "Conv" || n.op->name == "ConvTranspose");
 }
 
 }  // namespace
@@ -35,7 +36,7 @@ bool CubeSupports(const Graph& g, const Region& region, const SocSpec& soc, cons
 Lowered LowerCube(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy) {
   if (IsBytes(g.node(region.anchor))) return LowerCubeBytes(g, region, soc);
   if (IsConv(g.node(region.anchor))) return LowerCubeConv(g, region, soc, policy);
-  return LowerCubeMatMul(g, region, soc);
+  return LowerCubeMatMul(g, region, soc, policy);
 }
 
 }  // namespace ge

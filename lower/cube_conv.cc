@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "abi/convert.h"
 #include "base/check.h"
 
 namespace ge {
@@ -102,16 +103,25 @@ namespace {
 
 class ConvLowering {
  public:
-  ConvLowering(const Graph& g, const Region& region, const SocSpec& soc, const ConvShape& s)
-      : build_(g, region, soc), soc_(soc), s_(s) {}
+  ConvLowering(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy,
+               const ConvShape& s)
+      : build_(g, region, soc),
+        soc_(soc),
+        policy_(policy),
+        s_(s),
+        node_(g.node(region.anchor).name) {}
 
   Lowered Run() {
     in_ = PadInput(build_, s_);
+    pairs_ = soc_.bf16 && s_.type == DType::kBF16 && in_.c0 % 2 == 0;
+    weight_type_ = pairs_ ? DType::kBF16 : DType::kF32;
     Choose();
     PackWeights();
-    build_.AddKernel(fmt::format("brgemm {}x{} batch {}x{}x{}{}", tile_.m, nb_, Batches(), s_.kh,
-                                 in_.c0 == 1 ? 1 : s_.kw, flat_ ? " flat" : ""),
-                     [&](LoweringContext& c) { Kernel(c); });
+    build_.AddKernel(
+        fmt::format("brgemm {}{}x{} batch {}x{}x{}{}", pairs_ ? "bf16 " : "", tile_.m, nb_,
+                    Batches(), s_.kh, in_.c0 == 1 ? 1 : s_.kw, flat_ ? " flat" : ""),
+        [&](LoweringContext& c) { Kernel(c); });
+    build_.NoteTile(problem_, tile_);
     build_.AddBorders();
     return std::move(build_.lowered);
   }
@@ -132,12 +142,16 @@ class ConvLowering {
     row_pixels_ = flat_ ? s_.oh * s_.ow : s_.ow;
     rows_ = flat_ ? Expr(1) : s_.oh;
     const int64_t per_group = Columns();
-    tile_ = ChooseTile(HintValue(row_pixels_), per_group, soc_, s_.group > 1 ? per_group : 0);
-    if (!row_pixels_.IsConst()) tile_.m = std::min(MaxRows(soc_, tile_.nv), 16);
+    problem_ = fmt::format("conv {} {}x{}x{}x{} of {} stride {} to {}x{}", Name(weight_type_),
+                           s_.o.value(), s_.ChannelsPerGroup(), s_.kh, s_.kw, in_.c0, s_.sw,
+                           s_.oh.IsConst() ? ToString(s_.oh) : "n",
+                           s_.ow.IsConst() ? ToString(s_.ow) : "n");
+    tile_ = TileFor(policy_, node_, problem_, row_pixels_, per_group, soc_,
+                    s_.group > 1 ? per_group : 0);
     nb_ = tile_.nv * soc_.F32Lanes();
     panels_ = (per_group + nb_ - 1) / nb_;
-    const double ns =
-        static_cast<double>(Depth()) * tile_.nv / soc_.fma_per_cycle / soc_.ghz;  // of a pixel
+    const double ns = static_cast<double>(Depth()) * tile_.nv / soc_.fma_per_cycle / soc_.ghz /
+                      (pairs_ ? 2 : 1);  // of a pixel
     const double others =
         static_cast<double>(HintValue(s_.n)) * static_cast<double>(panels_ * Units());
     chunk_ =
@@ -146,7 +160,8 @@ class ConvLowering {
               : RowsPerChunk(soc_, ns * static_cast<double>(HintValue(s_.ow)), HintValue(s_.oh),
                              others);
     // A weight panel larger than half of L2 must be read once only.
-    if (static_cast<double>(Depth()) * nb_ * 4 > static_cast<double>(soc_.l2_bytes) / 4) {
+    if (static_cast<double>(Depth() * nb_ * BytesFor(weight_type_, 1)) >
+        static_cast<double>(soc_.l2_bytes) / 4) {
       chunk_ = std::max(chunk_, HintValue(flat_ ? row_pixels_ : s_.oh));
     }
   }
@@ -160,17 +175,20 @@ class ConvLowering {
     Pack pack;
     pack.source = s_.weights;
     // One tensor may be the weights of several convolutions.
-    pack.key = fmt::format("{}conv panels of {}, channels by {}, units {}, window {}x{} of {}x{}",
-                           shape.transposed ? "transposed " : "", nb, c0, units, kh, kw, shape.up_h,
-                           shape.up_w);
-    pack.bytes = units * panels * c1 * kh * kw * c0 * nb * 4;
+    pack.key = fmt::format("{}conv {}panels of {}, channels by {}, units {}, window {}x{} of {}x{}",
+                           shape.transposed ? "transposed " : "", pairs_ ? "bf16 " : "", nb, c0,
+                           units, kh, kw, shape.up_h, shape.up_w);
+    pack.bytes = units * panels * c1 * kh * kw * c0 * nb * BytesFor(weight_type_, 1);
+    const int64_t group = pairs_ ? 2 : 1;
+    const DType type = weight_type_;
     pack.fill = [=](const Constant& w, std::byte* out) {
-      float* to = reinterpret_cast<float*>(out);
+      int64_t to = 0;
       for (int64_t up = 0; up < units * panels; ++up) {
-        for (int64_t k = 0; k < c1 * kh * kw * c0; ++k) {
-          const int64_t c = k / (kh * kw * c0) * c0 + k % c0, window = k / c0 % (kh * kw);
-          for (int64_t l = 0; l < nb; ++l) {
-            const int64_t unit = up / panels, column = up % panels * nb + l;
+        for (int64_t pair = 0; pair < c1 * kh * kw * c0; pair += group) {
+          for (int64_t l = 0; l < nb * group; ++l) {
+            const int64_t k = pair + l % group;
+            const int64_t c = k / (kh * kw * c0) * c0 + k % c0, window = k / c0 % (kh * kw);
+            const int64_t unit = up / panels, column = up % panels * nb + l / group;
             int64_t o = column, phase = 0;
             if (merged)
               o = column % shape.o.value(), phase = column / shape.o.value();
@@ -178,9 +196,10 @@ class ConvLowering {
               o += unit * columns;
             else
               phase = unit;
-            *to++ = c < cg && column < columns
-                        ? WeightAt(shape, w, o, c, window / kw, window % kw, phase)
-                        : 0.0f;
+            const float v = c < cg && column < columns
+                                ? WeightAt(shape, w, o, c, window / kw, window % kw, phase)
+                                : 0.0f;
+            StoreElement<float>(type, out, to++, v);
           }
         }
       }
@@ -190,8 +209,8 @@ class ConvLowering {
 
   void Kernel(LoweringContext& c) {
     a_ = PaddedArg(c, s_, in_);
-    b_ = c.AddArg({KernelArg::Kind::kPack, weights_}, "w", DType::kF32,
-                  build_.lowered.packs[weights_].bytes / 4, false);
+    b_ = c.AddArg({KernelArg::Kind::kPack, weights_}, "w", weight_type_,
+                  build_.lowered.packs[weights_].bytes / BytesFor(weight_type_, 1), false);
     Expr extent = flat_ ? row_pixels_ : s_.oh;
     Expr groups = CeilDiv(extent, chunk_);
     Expr panels = panels_ * Units();
@@ -252,7 +271,8 @@ class ConvLowering {
     g.a_k = planes ? in_.sx * s_.dw : Expr(1);
     g.b_buffer = b_;
     g.b = (((panel * Batches() + c1) * s_.kh + i) * s_.kw + j) * (c0 * nb_);
-    g.b_k = nb_;
+    g.k_group = pairs_ ? 2 : 1;
+    g.b_k = nb_ * g.k_group;
     c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
       Expr channel = group * columns + in_unit * nb_ + col, phase = s_.group == 1 ? unit : Expr(0);
       if (Merged()) phase = FloorDiv(channel, s_.o), channel = Mod(channel, s_.o);
@@ -283,10 +303,13 @@ class ConvLowering {
 
   CubeBuild build_;
   const SocSpec& soc_;
+  const Policy& policy_;
   ConvShape s_;
+  std::string node_, problem_;
   PaddedInput in_;
   GemmTile tile_;
-  bool flat_ = false;
+  bool flat_ = false, pairs_ = false;
+  DType weight_type_ = DType::kF32;
   Expr row_pixels_, rows_;
   int64_t chunk_ = 1, panels_ = 1;
   int nb_ = 16, weights_ = -1, a_ = -1, b_ = -1;
@@ -297,10 +320,14 @@ class ConvLowering {
 Lowered LowerCubeConv(const Graph& g, const Region& region, const SocSpec& soc,
                       const Policy& policy) {
   ConvShape s = *ConvShapeOf(g, g.node(region.anchor));
+  // Pairs of channels are read as they are; other small floats are copied to f32.
+  if (g.value(s.x).type.dtype == DType::kBF16 && soc.bf16 && s.group == 1 && s.c.value() % 2 == 0 &&
+      s.c.value() >= 16)
+    s.type = DType::kBF16;
   if (s.group > 1 && s.ChannelsPerGroup() == 1) return LowerDepthwise(g, region, soc, s);
   if (IsSmallFloat(g.value(s.x).type.dtype) && PrefersWinograd(s, soc, policy))
     return LowerWinograd(g, region, soc, s);
-  return ConvLowering(g, region, soc, s).Run();
+  return ConvLowering(g, region, soc, policy, s).Run();
 }
 
 }  // namespace ge

@@ -3,6 +3,8 @@
 // FMA chain.
 #include "lower/cube_gemm.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -54,6 +56,31 @@ GemmTile ChooseTile(int64_t rows, int64_t cols, const SocSpec& soc, int64_t cols
     if (best_cycles == 0 || cycles < best_cycles * 0.97) best = {m, nv}, best_cycles = cycles;
   }
   return best;
+}
+
+GemmTile TileFor(const Policy& policy, const std::string& node, const std::string& problem,
+                 Expr rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel) {
+  const int64_t count = std::max<int64_t>(HintValue(rows), 1);
+  auto possible = [&](const GemmTile& t) {
+    return t.nv >= 1 && t.m >= 1 && t.m * t.nv + t.nv + 1 <= soc.vector_registers &&
+           (cols_per_panel == 0 || cols_per_panel % (t.nv * soc.F32Lanes()) == 0);
+  };
+  for (const std::string& key : {node, problem}) {
+    const auto chosen = policy.tiles.find(key);
+    if (chosen == policy.tiles.end()) continue;
+    const GemmTile t{chosen->second.first, chosen->second.second};
+    if (possible(t)) return t;
+  }
+  auto of_width = [&](int nv) {
+    const int most = MaxRows(soc, nv);
+    if (!rows.IsConst()) return GemmTile{std::min(most, 16), nv};
+    return GemmTile{static_cast<int>(CeilOf(count, CeilOf(count, most))), nv};
+  };
+  if (policy.try_vectors > 0 && possible(of_width(policy.try_vectors)))
+    return of_width(policy.try_vectors);
+  const GemmTile best =
+      ChooseTile(rows.IsConst() ? count : std::max<int64_t>(count, 64), cols, soc, cols_per_panel);
+  return rows.IsConst() ? best : of_width(best.nv);
 }
 
 void ForRowTiles(tile::Builder& b, Expr rows, int max_m,
@@ -125,6 +152,11 @@ void CubeBuild::AddKernel(const std::string& schedule,
                         tile::ToString(kernel.kernel));
   }
   lowered.kernels.push_back(std::move(kernel));
+}
+
+void CubeBuild::NoteTile(const std::string& problem, const GemmTile& tile) {
+  lowered.kernels.back().problem = problem;
+  lowered.kernels.back().tile = fmt::format("{}x{}", tile.m, tile.nv);
 }
 
 void CubeBuild::AddBorders() {

@@ -21,6 +21,11 @@ int MaxRows(const SocSpec& soc, int nv);
 // = 0, or a multiple of the vector width that panels must divide.
 GemmTile ChooseTile(int64_t rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel = 0);
 
+// What the policy says about this node or problem, if the chip can do it; else ChooseTile's, with
+// as many rows as registers allow where their number is not known.
+GemmTile TileFor(const Policy& policy, const std::string& node, const std::string& problem,
+                 Expr rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel);
+
 // body(first row, m) over tiles that cover rows [0, rows) exactly, m at most `max_m`. Constant rows
 // are split evenly; symbolic ones into whole tiles and powers of two.
 void ForRowTiles(tile::Builder& b, Expr rows, int max_m,
@@ -54,11 +59,14 @@ class CubeBuild {
   int AddPack(Pack pack);
   // body is called twice: a trial that finds which values the kernel uses, then the kernel.
   void AddKernel(const std::string& schedule, const std::function<void(LoweringContext&)>& body);
+  // The last kernel's register tile is one of several that would do.
+  void NoteTile(const std::string& problem, const GemmTile& tile);
   // Zeroes pad lanes and halos of the region's outputs.
   void AddBorders();
 };
 
-Lowered LowerCubeMatMul(const Graph& g, const Region& region, const SocSpec& soc);
+Lowered LowerCubeMatMul(const Graph& g, const Region& region, const SocSpec& soc,
+                        const Policy& policy);
 Lowered LowerCubeConv(const Graph& g, const Region& region, const SocSpec& soc,
                       const Policy& policy);
 Lowered LowerCubeBytes(const Graph& g, const Region& region, const SocSpec& soc);

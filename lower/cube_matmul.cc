@@ -66,11 +66,12 @@ Index OperandIndex(const Index& batch, const std::vector<Expr>& dims, Expr i, Ex
 
 class MatMulLowering {
  public:
-  MatMulLowering(const Graph& g, const Region& region, const SocSpec& soc)
+  MatMulLowering(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy)
       : g_(g),
         node_(g.node(region.anchor)),
         build_(g, region, soc),
         soc_(soc),
+        policy_(policy),
         p_(ProductOf(g, node_)) {
     shared_b_ = AllOnes(p_.b_batch);
     rows_ = shared_b_ ? Product(p_.batch) * p_.m : p_.m;
@@ -90,6 +91,7 @@ class MatMulLowering {
     build_.AddKernel(fmt::format("brgemm {}{}x{} rows {} of {}", pairs_ ? "bf16 " : "", tile_.m,
                                  nb_, ToString(group_), ToString(rows_)),
                      [&](LoweringContext& c) { Kernel(c); });
+    build_.NoteTile(problem_, tile_);
     build_.AddBorders();
     return std::move(build_.lowered);
   }
@@ -207,9 +209,9 @@ class MatMulLowering {
     const int w = soc_.F32Lanes();
     const int64_t rows = HintValue(rows_), cols = HintValue(p_.n),
                   k = std::max<int64_t>(HintValue(p_.k), 1);
-    tile_ = ChooseTile(rows_.IsConst() ? rows : std::max<int64_t>(rows, 64), cols, soc_,
-                       direct_b_ ? p_.n.value() : 0);
-    if (!rows_.IsConst()) tile_.m = std::min(MaxRows(soc_, tile_.nv), 16);
+    problem_ = fmt::format("{} {} {}x{}x{}", shared_b_ ? "gemm" : "gemms", Name(type_),
+                           rows_.IsConst() ? ToString(rows_) : "n", cols, k);
+    tile_ = TileFor(policy_, node_.name, problem_, rows_, cols, soc_, direct_b_ ? p_.n.value() : 0);
     nb_ = tile_.nv * w;
     panels_ = CeilDiv(p_.n, nb_);
     // Rows of a chunk: its part of A in half of L2, work of 40 us or more, and 8 chunks if there is
@@ -219,7 +221,8 @@ class MatMulLowering {
     auto round = [&](double r) {
       return std::max<int64_t>(static_cast<int64_t>(r) / tile_.m, 1) * tile_.m;
     };
-    int64_t group = rows_.IsConst() ? rows : round(64);
+    // Of unknown many rows: enough to be worth the arithmetic before a chunk.
+    int64_t group = rows_.IsConst() ? rows : round(std::clamp(20000 / ns_per_row, 64.0, 512.0));
     const int64_t fits =
         round(static_cast<double>(soc_.l2_bytes) / 2 / static_cast<double>(BytesFor(type_, 1) * k));
     group = std::min(group, std::max(fits, round(32)));
@@ -390,12 +393,14 @@ class MatMulLowering {
   const Node& node_;
   CubeBuild build_;
   const SocSpec& soc_;
+  const Policy& policy_;
   Product2 p_;
   bool pairs_ = false;
   DType type_ = DType::kF32;  // of A and B in memory
   bool shared_b_ = false, direct_a_ = false, direct_b_ = false, panel_outside_ = true;
   Expr rows_, panels_, group_;
   GemmTile tile_;
+  std::string problem_;
   int nb_ = 0;
   int a_temp_ = -1, b_temp_ = -1, b_pack_ = -1, a_buffer_ = -1, b_buffer_ = -1;
 };
@@ -418,8 +423,9 @@ bool SupportsMatMul(const Graph& g, const Region& region, const SocSpec& soc) {
   return !p.n.IsConst() || p.n.value() * 3 >= soc.F32Lanes();
 }
 
-Lowered LowerCubeMatMul(const Graph& g, const Region& region, const SocSpec& soc) {
-  return MatMulLowering(g, region, soc).Run();
+Lowered LowerCubeMatMul(const Graph& g, const Region& region, const SocSpec& soc,
+                        const Policy& policy) {
+  return MatMulLowering(g, region, soc, policy).Run();
 }
 
 }  // namespace ge

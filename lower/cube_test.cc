@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "abi/convert.h"
 #include "ir/opdef.h"
 #include "lower/region_fixture.h"
 
@@ -19,6 +20,7 @@ SocSpec Soc(int vector_bytes) {
   soc.vector_bytes = vector_bytes;
   soc.vector_registers = vector_bytes == 64 ? 32 : 16;
   soc.masks = vector_bytes == 64;
+  soc.bf16 = vector_bytes == 64;
   return soc;
 }
 
@@ -48,10 +50,11 @@ void MakeWeights(Graph& g) {
     std::vector<int64_t> dims;
     int64_t count = 1;
     for (Expr d : g.value(v).type.dims) dims.push_back(d.value()), count *= d.value();
-    std::vector<float> data(static_cast<size_t>(count));
-    for (size_t i = 0; i < data.size(); ++i)
-      data[i] = static_cast<float>(static_cast<int>(i * 13 % 29) - 14) / 8;
-    g.model->constants.push_back(MakeConstant(DType::kF32, dims, data.data()));
+    const DType type = g.value(v).type.dtype;
+    std::vector<std::byte> data(static_cast<size_t>(BytesFor(type, count)));
+    for (int64_t i = 0; i < count; ++i)
+      StoreElement<float>(type, data.data(), i, static_cast<float>(i * 13 % 29 - 14) / 8);
+    g.model->constants.push_back(MakeConstant(type, dims, data.data()));
     g.value(v).constant = static_cast<ConstId>(g.model->constants.size()) - 1;
   }
   g.inputs = inputs;
@@ -241,6 +244,18 @@ TEST(CubeConv, TransposedInPhases) {
   ExpectSame(
       "graph g(%x: f32[1,16,9], %w: f32[16,8,5]) -> (%y) { %y = ConvTranspose(%x, %w) {pads=[2,1], "
       "strides=[3]} }");
+}
+
+// bf16 factors, f32 results: read in pairs where the chip can, else widened.
+TEST(Cube, PairsOfBf16) {
+  for (const char* text :
+       {"graph g(%x: bf16[2,7,20], %w: bf16[20,40]) -> (%y) { %y = ge.MatMul(%x, %w) }",
+        "graph g(%x: bf16[n,32], %w: bf16[48,32], %c: f32[48]) -> (%z) {"
+        " %y = ge.Gemm(%x, %w, %c) {transB=1, alpha=0.5} %z = Relu(%y) }",
+        "graph g(%x: bf16[1,32,9,8], %w: bf16[40,32,3,3], %c: f32[40]) -> (%y) {"
+        " %y = ge.Conv(%x, %w, %c) {pads=[1,1,1,1], strides=[2,2]} }",
+        "graph g(%x: bf16[2,20,6,7], %w: bf16[24,20,1,1]) -> (%y) { %y = ge.Conv(%x, %w) }"})
+    ExpectSame(text, {{"n", 19}});
 }
 
 // Winograd against the direct form: strips and whole passes, ragged tiles, residual, halos on both

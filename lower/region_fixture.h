@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "abi/convert.h"
 #include "lower/interpret_region.h"
 #include "lower/lower.h"
 
@@ -68,7 +69,9 @@ struct GraphRun {
     for (const auto& idx : Indices(v)) {
       int64_t h = seed;
       for (int64_t i : idx) h = h * 31 + i;
-      F32(v, idx) = static_cast<float>((h * 7 % 37) - 18) / 4;
+      const float x = static_cast<float>((h * 7 % 37) - 18) / 4;
+      std::vector<Expr> index(idx.begin(), idx.end());
+      StoreElement<float>(g.value(v).type.dtype, Buffer(v), Size(ViewOf(v).Offset(index)), x);
     }
   }
   void Run(const Region& region, const SocSpec& soc, const Policy& policy, int parts = 1) {

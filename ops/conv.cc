@@ -51,7 +51,8 @@ Status InferConv(InferContext& c) {
   GE_ASSIGN(const Window win, ForwardWindow(c.node, Tail(x, 2), Tail(w, 2)));
   std::vector<Expr> out = {x[0], w[0]};
   out.insert(out.end(), win.out.begin(), win.out.end());
-  c.Out(0, c.In(0).dtype, out);
+  // ge.Conv sums and yields f32, whatever the type of X and W.
+  c.Out(0, c.node.op->domain == "ge" ? DType::kF32 : c.In(0).dtype, out);
   return {};
 }
 
@@ -87,6 +88,17 @@ const OpDef& kConv =
                           "(f32[1,4,9], f32[6,2,3]) {group=2, dilations=[2]}",
                           "(f32[1,2,4,5,3], f32[3,2,2,3,1]) {auto_pad=\"SAME_UPPER\"}",
                           "(f32[1,4,5,5], f32[4,1,3,3]) {group=4, auto_pad=\"SAME_LOWER\"}"},
+              .tolerance = 1e-4});
+
+[[maybe_unused]] const OpDef& kWideConv =
+    Register({.name = "Conv",
+              .domain = "ge",
+              .min_inputs = 2,
+              .max_inputs = 3,
+              .infer = InferConv,
+              .lower = LowerConv,
+              .flops_per_element = 2,
+              .samples = {"(bf16[2,3,6,7], bf16[4,3,3,3], f32[4]) {pads=[1,1,1,1], strides=[2,1]}"},
               .tolerance = 1e-4});
 
 Status InferConvTranspose(InferContext& c) {

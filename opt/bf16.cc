@@ -1,7 +1,7 @@
 // bf16: dots with constant weights take their factors rounded to bf16 and sum in f32, where the
 // policy allows it. Everything between dots stays f32.
 //
-//   MatMul(x, #w)  ->  ge.MatMul(Cast(x, bf16), #w rounded)          and so Gemm
+//   MatMul(x, #w)  ->  ge.MatMul(Cast(x, bf16), #w rounded)          and so Gemm and Conv
 //
 // A value that several dots read is rounded once, by whoever makes it: the Cast is pointwise and
 // joins the producer's region. It is moved before a Reshape, which would keep it from that.
@@ -17,15 +17,18 @@ namespace {
 
 constexpr int64_t kSmallestSide = 16;  // of weights: less is not worth a conversion
 
-// Weights [k, n] (or transposed) that a bf16 dot takes in whole pairs of k.
+// Constant weights whose dot takes whole pairs of k.
 const Constant* WeightsOf(const Graph& g, const Node& n) {
-  if (!n.op->domain.empty() || (n.op->name != "MatMul" && n.op->name != "Gemm")) return nullptr;
+  const bool conv = n.op->name == "Conv";
+  if (!n.op->domain.empty() || (!conv && n.op->name != "MatMul" && n.op->name != "Gemm"))
+    return nullptr;
   if (g.value(n.outputs[0]).type.dtype != DType::kF32 || g.IsConstant(n.inputs[0])) return nullptr;
-  if (AttrOr<int64_t>(n, "transA", 0) != 0 || g.value(n.inputs[0]).type.rank() < 2) return nullptr;
   const Constant* w = g.ConstantOf(n.inputs[1]);
-  if (w == nullptr || w->dims.size() != 2) return nullptr;
-  const bool turned = AttrOr<int64_t>(n, "transB", 0) != 0;
-  const int64_t k = w->dims[turned ? 1 : 0], columns = w->dims[turned ? 0 : 1];
+  if (w == nullptr || g.value(n.inputs[0]).type.rank() < 2) return nullptr;
+  if (AttrOr<int64_t>(n, "transA", 0) != 0 || AttrOr<int64_t>(n, "group", 1) != 1) return nullptr;
+  if (conv ? w->dims.size() < 3 : w->dims.size() != 2) return nullptr;
+  const bool columns_first = conv || AttrOr<int64_t>(n, "transB", 0) != 0;
+  const int64_t k = w->dims[columns_first ? 1 : 0], columns = w->dims[columns_first ? 0 : 1];
   return k % 2 == 0 && k >= kSmallestSide && columns >= kSmallestSide ? w : nullptr;
 }
 
@@ -41,21 +44,22 @@ class Rounding {
 
  private:
   bool Visit(NodeId id) {
-    const Node& n = g_.node(id);
-    const Constant* w = uses_.Dead(id) ? nullptr : WeightsOf(g_, n);
+    if (uses_.Dead(id)) return false;
+    const Constant* w = WeightsOf(g_, g_.node(id));
     if (w == nullptr) return false;
     const auto numbers = Numbers(*w);
     if (!numbers) return false;
+    // Copies: what a patch adds may move the graph's nodes.
+    std::vector<ValueId> inputs = g_.node(id).inputs;
+    const Attrs attrs = g_.node(id).attrs;
+    const std::string op = "ge." + std::string(g_.node(id).op->name);
+    const ValueId x = inputs[0], weights = inputs[1], y = g_.node(id).outputs[0];
     Patch p(uses_, {id});
-    const ValueId x = n.inputs[0], weights = n.inputs[1];
     auto rounded_x = rounded_.find(x), rounded_w = rounded_.find(weights);
-    std::vector<ValueId> inputs = n.inputs;
-    const Attrs attrs = n.attrs;
     inputs[0] = rounded_x != rounded_.end() ? rounded_x->second : Rounded(p, x);
     inputs[1] = rounded_w != rounded_.end() ? rounded_w->second
                                             : p.Const(FromNumbers(DType::kBF16, w->dims, *numbers));
-    const ValueId y = n.outputs[0];
-    p.Replace(y, p.Add("ge." + n.op->name, inputs, attrs));
+    p.Replace(y, p.Add(op, inputs, attrs));
     if (!p.Apply()) return false;
     rounded_[x] = inputs[0];
     rounded_[weights] = inputs[1];

@@ -97,7 +97,7 @@ class Refusals(Case):
                 (["--output_type=FP7"], "E10001"), (["--opt_level=9"], "E10001"), (["--cc="], "E10004"),
                 (["--precision_mode=force_fp32", "--precision_mode_v2=origin"], "E10056"),
                 (["--enable_single_stream=true", "--multi_stream_parallel_mode=cv"], "E10056"),
-                (["--optypelist_for_implmode=Conv"], "E10057"),
+                (["--optypelist_for_implmode=Conv"], "E10057"), (["--tune"], "E10057"),
                 (["--enable_compress_weight=true", "--compress_weight_conf=" + f], "E10047"),
                 (["--input_shape=x:1", "--input_shape_range=x:[1]"], "E10047"),
                 (["--output_type=a:FP16"], "E10057"), (["--optimization_switch=a=b"], "E10003"),
@@ -256,6 +256,24 @@ class Works(Case):
             "--log=info", "--cache_dir=" + self.path("cache"))[1]).group(1))
         self.assertGreater(kernels(), 0)
         self.assertEqual(kernels(), 0)
+
+    def test_tuning(self):
+        conv, bank, tiles = ["--input_shape=x:1,3,16,16"], "--op_bank_path=" + self.folder, self.path("tiles.txt")
+        model = os.path.join(os.path.abspath(MODELS), "conv.onnx")
+        out = self.works("--tune", bank, *conv, model=model)
+        self.assertRegex(out, r"untuned [0-9.]+ ms, tuned [0-9.]+ ms")
+        with open(tiles) as f:
+            chosen = [line for line in f if not line.startswith("#")]
+        self.assertTrue(chosen)
+        problem = chosen[0].split(" = ")[0]
+        self.assertFalse([name for name in os.listdir(self.folder) if name.startswith("trial")])
+        self.path("tiles.txt", "# by hand\n%s = 2x1\n" % problem)
+        self.works(bank, *conv, model=model)
+        self.assertIn(problem + "=2x1", self.description()["policy"])
+        self.assertIn("2x1", [task.get("tile") for task in self.description()["tasks"]])
+        self.path("tiles.txt", "nonsense\n")
+        self.refused(self.atc(bank, *conv, model=model), "E10014")
+        self.refused(self.atc("--op_bank_path=" + self.path("nowhere"), *conv, model=model), "E13000")
 
     def test_raw_options(self):
         raw = self.path("raw.json", json.dumps({"compile options": {"global": {"ge.oo.level": "O1"}, "graph": {"ge.none": "1"}}}))

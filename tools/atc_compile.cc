@@ -15,6 +15,7 @@
 #include "driver/compile.h"
 #include "soc/soc.h"
 #include "tools/aipp_config.h"
+#include "tools/atc_tune.h"
 #include "tools/gears.h"
 #include "tools/model_io.h"
 #include "tools/precision.h"
@@ -246,6 +247,21 @@ Fault WriteFusionResult(const CompileReport& report) {
               : Fault{"E13004", "fusion_result.json cannot be written", "check the current folder"};
 }
 
+// Tiles of --op_bank_path, measured first with --tune.
+Fault ApplyTiles(const AtcOptions& o, CompileRequest* request) {
+  if (!o.Has("op_bank_path")) return {};
+  const std::string folder = o.Get("op_bank_path"), path = folder + "/tiles.txt";
+  if (!std::filesystem::is_directory(folder))
+    return {"E13000", fmt::format("[--op_bank_path] folder {} does not exist", folder),
+            "make the folder first"};
+  auto tiles = ReadTiles(path);
+  if (!tiles.ok()) return {"E10014", tiles.status().message(), "gemm f32 128x768x768 = 13x2"};
+  request->policy.tiles = std::move(*tiles);
+  if (!o.Has("tune")) return {};
+  const Status tuned = Tune(*request, path);
+  return tuned.ok() ? Fault{} : FaultOf(tuned);
+}
+
 }  // namespace
 
 Fault ReadImportOptions(const AtcOptions& o, CompileRequest* r) {
@@ -281,6 +297,8 @@ Fault CompileWith(const AtcOptions& o, const std::string& command_line,
   if (info) request.log = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
   for (const std::string& note : notes) std::printf("note: %s\n", note.c_str());
   std::fflush(stdout);
+  if (Fault f = ApplyTiles(o, &request); f.any()) return f;
+  if (plan.fault.any()) return plan.fault;
   auto report = [&] {
     ProgressLine progress;
     request.progress = [&progress](const std::string& stage, double f) { progress(stage, f); };

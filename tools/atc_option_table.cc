@@ -159,7 +159,13 @@ constexpr OptionRow kOptions[] = {
      "ge.deterministic"},
     {"deterministic_level", kOperator, kWorks, kChoice, "0|1|2|3",
      "results are always the same bits", "ge.deterministicLevel"},
-    {"op_bank_path", kOperator, kAccepted, kText, "DIR", "tuned operators"},
+    {"op_bank_path", kOperator, kWorks, kText, "DIR",
+     "folder of tiles.txt: register tiles of dots by problem or node name, \"gemm f32 128x768x768 "
+     "= "
+     "13x2\" (rows x vectors of columns)"},
+    {"tune", kOperator, kWorks, kFlag, "",
+     "measure the tiles on this machine first and keep the winners in the folder of "
+     "--op_bank_path"},
     {"op_compiler_cache_mode", kOperator, kAccepted, kChoice, "enable|disable|force",
      "see --cache_dir"},
     {"op_compiler_cache_dir", kOperator, kAccepted, kText, "DIR", "see --cache_dir"},

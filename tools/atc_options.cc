@@ -104,6 +104,8 @@ Fault CheckPairs(const AtcOptions& o) {
     if (o.Has(p.a) && o.Has(p.b))
       return {p.code, fmt::format("[--{}] and [--{}] exclude each other", p.a, p.b), "give one"};
   }
+  if (o.Has("tune") && !o.Has("op_bank_path"))
+    return {"E10057", "[--tune] needs [--op_bank_path]", "give both"};
   if (o.Is("enable_single_stream", "true") && o.Has("multi_stream_parallel_mode"))
     return {"E10056",
             "[--enable_single_stream] and [--multi_stream_parallel_mode] exclude each other",
