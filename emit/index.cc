@@ -1,5 +1,5 @@
 // Exprs as int64 C expressions. Divisions of what cannot be negative are unsigned, so that a
-// constant power of two becomes a shift.
+// constant power of two becomes a shift and others need no correction.
 #include <algorithm>
 #include <climits>
 
@@ -15,7 +15,7 @@ std::string Constant(int64_t v) {
   return v < 0 ? fmt::format("({}L)", v) : fmt::format("{}L", v);
 }
 
-bool DividesUnsigned(Expr a, Expr b) { return Bounds(a).lo >= 0 && b.IsConst() && b.value() > 0; }
+bool DividesUnsigned(Expr a, Expr b) { return Bounds(a).lo >= 0 && Bounds(b).lo > 0; }
 
 }  // namespace
 

@@ -78,6 +78,25 @@ TEST(Fuse, ConsumersJoinTheLatestLoopNest) {
               ElementsAre("Conv : x w -> p", "Conv Add Relu : x w p -> r"));
 }
 
+// The residual of a quantised network is read as bytes, wherever its conversion stands.
+TEST(Fuse, BytesBecomeFloatsWhereTheyAreRead) {
+  const std::string
+      head = R"(graph g(%x: f32[1,4,5,5], %w: f32[4,4,1,1], %s: f32[], %z: u8[]) -> (%r) {
+    %p = Relu(%x)
+    %q = QuantizeLinear(%p, %s, %z) )",
+      dot = R"( %f = Cast(%q) {to=1} %c = Conv(%f, %w) )",
+      floats = R"( %d = DequantizeLinear(%q, %s, %z) )",
+      tail = R"( %a = Add(%c, %d) %r = Relu(%a) })";
+  for (const std::string& text : {head + dot + floats + tail, head + floats + dot + tail}) {
+    const std::vector<std::string> regions = Regions(text, 1);
+    ASSERT_EQ(regions.size(), 2u) << regions[0];
+    EXPECT_THAT(regions[0], testing::StartsWith("Relu QuantizeLinear Cast : x s z -> "));
+    EXPECT_THAT(regions[0], testing::Not(testing::HasSubstr(" d")));
+    EXPECT_THAT(regions[1], testing::HasSubstr("DequantizeLinear"));
+    EXPECT_THAT(regions[1], testing::EndsWith("-> r"));
+  }
+}
+
 TEST(Fuse, NoCycleThroughANodeOutside) {
   // Add may not join the softmax of a: it would need m, which needs a's region.
   EXPECT_THAT(Regions(R"(graph g(%x: f32[4,4]) -> (%c) {

@@ -44,7 +44,34 @@ RegionGrowth::RegionGrowth(const Graph& g, const Policy& policy)
 
 int RegionGrowth::RegionOf(ValueId v) const {
   if (v == kNone || g_.value(v).producer == kNone) return -1;
-  return region_of_[g_.value(v).producer];
+  const NodeId n = g_.value(v).producer;
+  return waiting_.contains(n) ? RegionOf(g_.node(n).inputs[0]) : region_of_[n];
+}
+
+// Bytes that are stored in any case, made floats for one pointwise reader: four times less memory
+// is moved if the reader makes them.
+bool RegionGrowth::WaitsForReader(NodeId n) const {
+  const Node& node = g_.node(n);
+  if (node.op->name != "DequantizeLinear" || !node.op->domain.empty()) return false;
+  const ValueId bytes = node.inputs[0], out = node.outputs[0];
+  if (RegionOf(bytes) < 0 || graph_outputs_.contains(out) || uses_[out].size() != 1) return false;
+  if (uses_[bytes].size() < 2 && !graph_outputs_.contains(bytes)) return false;
+  const Node& reader = g_.node(uses_[out][0].node);
+  return IsPointwise(reader) && reader.outputs.size() == 1 &&
+         SameDims(g_.value(reader.outputs[0]).type, g_.value(out).type);
+}
+
+// Conversions that waited for node n, which is in region `into`.
+void RegionGrowth::TakeWaiting(int into, NodeId n) {
+  for (ValueId v : g_.node(n).inputs) {
+    const NodeId producer = v == kNone ? kNone : g_.value(v).producer;
+    if (producer == kNone || waiting_.erase(producer) == 0) continue;
+    Growing& r = regions_[into];
+    r.nodes.push_back(producer);
+    AddReads(r, producer);
+    r.flops += g_.node(producer).op->flops_per_element;
+    region_of_[producer] = into;
+  }
 }
 
 void RegionGrowth::NearMiss(NodeId n, int region, const std::string& reason) const {
@@ -83,13 +110,19 @@ bool RegionGrowth::TooWide(const Growing& a, const Growing* b, NodeId n) const {
 void RegionGrowth::Add(NodeId n, Engine engine) {
   if (engine == Engine::kHost || engine == Engine::kControl || IsAlias(g_.node(n)))
     return AddAlone(n, engine);
+  if (WaitsForReader(n)) {
+    waiting_.insert(n);
+    return;
+  }
   // What is computed again (driver/recompute.cc) is for its readers, not for who made its inputs.
   if (HasAttr(g_.node(n), "recomputed") || !JoinLatest(n)) Start(n, engine);
+  TakeWaiting(region_of_[n], n);
   TakeProducers(region_of_[n], n);
 }
 
 void RegionGrowth::AddAlone(NodeId n, Engine engine) {
   Start(n, engine);
+  TakeWaiting(region_of_[n], n);
   regions_.back().closed = true;
 }
 

@@ -36,6 +36,8 @@ class RegionGrowth {
   std::vector<Growing> Take();
 
  private:
+  bool WaitsForReader(NodeId n) const;
+  void TakeWaiting(int into, NodeId n);
   bool JoinLatest(NodeId n);
   void Start(NodeId n, Engine engine);
   void TakeProducers(int into, NodeId n);
@@ -55,7 +57,8 @@ class RegionGrowth {
   std::vector<std::vector<Use>> uses_;
   std::unordered_set<ValueId> graph_outputs_;
   std::vector<Growing> regions_;
-  std::vector<int> region_of_;  // per node, -1 = not yet
+  std::vector<int> region_of_;          // per node, -1 = not yet
+  std::unordered_set<NodeId> waiting_;  // joined when their reader is
 };
 
 // Operators whose result is the same bytes in another shape: an alias for the planner, never fused.

@@ -1,10 +1,10 @@
 // Depthwise Conv  Y[n, c, y, x] = B[c] + sum_{i, j} X[n, c, y*sh + i*dh - top, x*sw + j*dw - left]
 // * W[c, i, j]
 //
-//   grid: images x channel blocks x groups of rows;  for row, column: vector over the channels of a
-//   block
+//   grid: images x channel blocks x groups of rows;  for row, tile of columns: vector over the
+//   channels of a block, an accumulator for each column
 //
-// Memory bound: nothing is kept in registers but one accumulator per output vector.
+// The columns of a tile share the weights and, where the windows overlap, the inputs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,6 +19,9 @@ namespace {
 
 using tile::LoopKind;
 using tile::Val;
+
+constexpr int kColumns = 4;        // of a tile
+constexpr int64_t kMostTaps = 49;  // larger windows are loops, one column at a time
 
 class DepthwiseLowering {
  public:
@@ -67,14 +70,25 @@ class DepthwiseLowering {
       Expr first = part * rows;
       Expr count = DivisibleBy(s_.oh, rows) ? Expr(rows) : Min(rows, s_.oh - first);
       c.b().For("y", count, LoopKind::kSerial, [&](Expr y) {
-        c.b().For("x", s_.ow, LoopKind::kSerial, [&](Expr x) { Pixel(c, n, c1, first + y, x); });
+        const int columns = s_.kh * s_.kw <= kMostTaps ? kColumns : 1;
+        ForRowTiles(c.b(), s_.ow, columns, [&](Expr x, int m) { Tile(c, n, c1, first + y, x, m); });
       });
     });
   }
 
-  void Pixel(LoweringContext& c, Expr n, Expr c1, Expr y, Expr x) {
+  // Columns [x, x + m) of row y.
+  void Tile(LoweringContext& c, Expr n, Expr c1, Expr y, Expr x, int m) {
     auto lanes = [&](int64_t count) {
-      c.b().For("c", count, LoopKind::kVector, [&](Expr lane) { Lane(c, n, c1, y, x, lane); });
+      c.b().For("c", count, LoopKind::kVector, [&](Expr lane) {
+        std::vector<Val> sums = s_.kh * s_.kw <= kMostTaps
+                                    ? Sums(c, n, c1, y, x, m, lane)
+                                    : std::vector<Val>{Sum(c, n, c1, y, x, lane)};
+        Expr channel = c1 * in_.c0 + lane;
+        Val bias;
+        if (s_.has_bias) bias = c.b().Let(c.Read(s_.bias, {channel}));
+        for (int j = 0; j < m; ++j)
+          c.Yield(s_.y, s_.At(n, channel, y, x + j), s_.has_bias ? sums[j] + bias : sums[j]);
+      });
     };
     const int64_t last = s_.c.value() % in_.c0;
     if (last == 0) return lanes(in_.c0);
@@ -83,16 +97,34 @@ class DepthwiseLowering {
         [&] { lanes(last); });
   }
 
-  void Lane(LoweringContext& c, Expr n, Expr c1, Expr y, Expr x, Expr lane) {
-    tile::Builder& b = c.b();
-    Val sum = b.Reduce(tile::ReduceOp::kSum, {s_.kh, s_.kw}, [&](const std::vector<Expr>& k) {
-      Expr at = in_.base + n * in_.sn + c1 * in_.sc1 + (y * s_.sh + k[0] * s_.dh) * in_.sy +
-                (x * s_.sw + k[1] * s_.dw) * in_.sx + lane;
-      return b.Load(x_, at) * b.Load(w_, ((c1 * s_.kh + k[0]) * s_.kw + k[1]) * in_.c0 + lane);
+  Val Input(LoweringContext& c, Expr n, Expr c1, Expr y, Expr x, Expr i, Expr j, Expr lane) {
+    return c.b().Load(x_, in_.base + n * in_.sn + c1 * in_.sc1 + (y * s_.sh + i * s_.dh) * in_.sy +
+                              (x * s_.sw + j * s_.dw) * in_.sx + lane);
+  }
+  Val Weight(LoweringContext& c, Expr c1, Expr i, Expr j, Expr lane) {
+    return c.b().Load(w_, ((c1 * s_.kh + i) * s_.kw + j) * in_.c0 + lane);
+  }
+
+  Val Sum(LoweringContext& c, Expr n, Expr c1, Expr y, Expr x, Expr lane) {
+    return c.b().Reduce(tile::ReduceOp::kSum, {s_.kh, s_.kw}, [&](const std::vector<Expr>& k) {
+      return Input(c, n, c1, y, x, k[0], k[1], lane) * Weight(c, c1, k[0], k[1], lane);
     });
-    Expr channel = c1 * in_.c0 + lane;
-    if (s_.has_bias) sum = sum + c.Read(s_.bias, {channel});
-    c.Yield(s_.y, s_.At(n, channel, y, x), sum);
+  }
+
+  // Row by row of the window, so that few weights and inputs are alive at once.
+  std::vector<Val> Sums(LoweringContext& c, Expr n, Expr c1, Expr y, Expr x, int m, Expr lane) {
+    std::vector<Val> sums(m);
+    for (int64_t i = 0; i < s_.kh; ++i) {
+      for (int column = 0; column < m; ++column) {
+        Val sum = sums[column];
+        for (int64_t j = 0; j < s_.kw; ++j) {
+          Val product = Input(c, n, c1, y, x + column, i, j, lane) * Weight(c, c1, i, j, lane);
+          sum = sum.valid() ? sum + product : product;
+        }
+        sums[column] = c.b().Let(sum);
+      }
+    }
+    return sums;
   }
 
   CubeBuild build_;
