@@ -274,7 +274,10 @@ def squeeze(d):
         n = v.ndim + 1
         return d.emit("Unsqueeze", [x, d.ints(d.int(-n, n - 1))])
     ones = [i - (v.ndim if d.chance(0.3) else 0) for i, s in enumerate(v.shape) if s == 1]
-    d.emit("Squeeze", [x] if d.chance(0.3) or not ones else [x, d.ints(*ones)])
+    if d.chance(0.3) or not ones:
+        d.symbolic = False  # the rank would depend on the sizes
+        return d.emit("Squeeze", [x])
+    d.emit("Squeeze", [x, d.ints(*ones)])
 
 
 def slices(d):
@@ -320,7 +323,7 @@ def pad(d):
     v = d.values[x]
     mode = d.pick(["constant", "constant", "edge", "reflect", "wrap"])
     pads = d.rng.integers(-1 if d.chance(0.3) else 0, 3, (2, v.ndim))
-    if mode == "reflect":
+    if mode in ("reflect", "wrap"):  # the peer wraps once at most
         pads = np.minimum(pads, np.array(v.shape) - 1)
     inputs = [x, d.ints(*pads.ravel())]
     if mode == "constant" and d.chance(0.7):
@@ -334,6 +337,7 @@ def pad(d):
 
 
 def tile(d):
+    d.symbolic = False  # sizes of one symbol, n and 2 n, would broadcast where n is 1
     x = d.value(ANY, rank=(1, 4))
     d.emit("Tile", [x, d.ints(*[d.int(0 if d.chance(0.1) else 1, 2) for _ in d.values[x].shape])])
 
