@@ -381,9 +381,16 @@ class MatMulLowering {
     if (alpha != 1) acc = acc * alpha;
     if (node_.inputs.size() < 3 || node_.inputs[2] == kNone || beta == 0) return acc;
     const std::vector<Expr>& dims = g_.value(node_.inputs[2]).type.dims;
+    const std::vector<Expr>& out = g_.value(node_.outputs[0]).type.dims;
     Index at;
     for (size_t d = 0; d < dims.size(); ++d) {
-      at.push_back(dims[d].IsConst(1) ? Expr(0) : idx[idx.size() - dims.size() + d]);
+      const size_t axis = idx.size() - dims.size() + d;
+      if (dims[d].IsConst(1))
+        at.push_back(0);
+      else if (dims[d].IsConst() || dims[d] == out[axis])
+        at.push_back(idx[axis]);
+      else  // whether it is repeated is known only at run time
+        at.push_back(Select(Eq(dims[d], 1), 0, idx[axis]));
     }
     Val bias = c.Read(node_.inputs[2], at);
     return acc + (beta == 1 ? bias : bias * beta);

@@ -9,8 +9,6 @@
 namespace ge::rt {
 namespace {
 
-alignas(64) std::byte empty_tensor[64];  // the address of tensors without bytes
-
 bool Aligned(const void* data, uint8_t dtype) {
   const auto type = static_cast<DType>(dtype);
   const int64_t bytes =
@@ -70,7 +68,7 @@ Status Run::State::PlaceInput(size_t input, const Tensor& tensor) {
   if (needed < 0 || dense < 0 || needed > dense)
     return Error(Code::kDataLoss, name + ": the plan's size is wrong");
   if (needed == 0) {
-    SetAddress(record.buffer, empty_tensor);
+    SetAddress(record.buffer, EmptyTensor());
     return {};
   }
   if (tensor.data == nullptr) return Invalid(name + ": no data");

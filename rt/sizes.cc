@@ -1,4 +1,6 @@
 // Sizes, symbols and addresses of a Run, and what follows when one changes.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -20,6 +22,18 @@ void Run::State::SetSize(om::SizeRef size, int64_t value) {
   if (sizes[s] == value) return;
   sizes[s] = value;
   for (const int32_t slot : model.size_slots[s]) sizev[static_cast<size_t>(slot)] = value;
+}
+
+// Kernels may load from an input without elements and leave the value out: zeros that cost nothing
+// until they are read, as far as the index of another axis can reach.
+void* EmptyTensor() {
+  static void* const at = [] {
+    constexpr size_t kReach = size_t{1} << 30;
+    void* p = mmap(nullptr, kReach, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    alignas(64) static std::byte few[4096];
+    return p == MAP_FAILED ? static_cast<void*>(few) : p;
+  }();
+  return at;
 }
 
 void Run::State::SetAddress(int32_t buffer, void* to) {

@@ -124,6 +124,8 @@ Status BindInputs(const Model::State& model, std::span<const Tensor> inputs,
 Status CheckSymbolValue(const om::Symbol& symbol, int64_t value, const std::string& where);
 int64_t DenseBytes(uint8_t dtype, std::span<const int64_t> dims);  // om::kNoSize if it overflows
 
+void* EmptyTensor();  // the address of tensors without elements (sizes.cc)
+
 struct Run::State {
   std::shared_ptr<const Model> owner;
   const Model::State& model;

@@ -55,6 +55,8 @@ Interpreter::Interpreter(const Kernel& kernel, const InterpretOptions& options) 
 Interpreter::~Interpreter() = default;
 Interpreter::Interpreter(Interpreter&&) noexcept = default;
 
+static const std::vector<std::byte> kEmpty(1 << 20);
+
 void Interpreter::Run(const ge_kernel_call& call, int64_t begin, int64_t end) const {
   if (begin >= end) return;
   const Program& p = *program_;
@@ -78,6 +80,10 @@ void Interpreter::Run(const ge_kernel_call& call, int64_t begin, int64_t end) co
   for (size_t i = 0; i < code.arg_elements.size(); ++i) {
     buffers[i] = static_cast<std::byte*>(call.buffers[i]);
     elements[i] = code.arg_elements[i].Eval(f);
+    if (elements[i] != 0 || p.kernel.buffers[i].written) continue;
+    // Element functions may load from what is empty and leave the value out (Lowering::LoadOr).
+    buffers[i] = const_cast<std::byte*>(kEmpty.data());
+    elements[i] = static_cast<int64_t>(kEmpty.size() / 16);
   }
   f.buffers = buffers.data();
   f.elements = elements.data();

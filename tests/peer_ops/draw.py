@@ -97,7 +97,7 @@ class Draw:
 
     def shape(self, low=1, high=4):
         if self.large:
-            high = min(high, 3)
+            high = max(low, min(high, 3))
         return tuple(self.size() for _ in range(self.int(low, high)))
 
     def perm(self, n):

@@ -64,6 +64,9 @@ def sizes(c):
     one(c, "empty_input", "Relu", {"x": f32(0, 3)}, T.FLOAT, symbols=["x"])
     one(c, "empty_sum", "MatMul", {"x": f32(2, 0), "z": f32(0, 3)}, T.FLOAT, symbols=["x", "z"])
     one(c, "empty_concat", "Concat", {"x": f32(2, 0), "z": f32(2, 3)}, T.FLOAT, symbols=["x", "z"], axis=1)
+    one(c, "empty_cropped", "CenterCropPad", {"x": f32(8, 0)}, T.FLOAT, {"s": ints(4, 9)}, symbols=["x"], axes=[0, 1])
+    one(c, "empty_padded", "Pad", {"x": f32(0, 300)}, T.FLOAT, {"p": ints(2, 0, 1, 0)}, symbols=["x"])
+    one(c, "gemm_open_bias", "Gemm", {"x": f32(3, 5), "z": f32(5, 8), "c": f32(1, 1)}, T.FLOAT, symbols=["c"])
     for batch in (1, 4):
         one(c, f"matmul_batch_{batch}", "MatMul", {"x": f32(4, 6, 7), "z": f32(batch, 7, 5)}, T.FLOAT, symbols=["z"])
         one(c, f"matmul_left_batch_{batch}", "MatMul", {"x": f32(batch, 6, 7), "z": f32(4, 7, 5)}, T.FLOAT, symbols=["x"])
