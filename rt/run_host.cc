@@ -23,11 +23,9 @@ int64_t UpperBound(const om::Plan& plan, om::SizeRef dim) {
 
 }  // namespace
 
-// True if the task itself binds a symbol of the buffer's size: what is known now is of an earlier
-// round.
-bool Run::State::SizeComesFrom(const om::Task& task, int32_t buffer) const {
-  const om::SizeRef bytes = plan.buffers[static_cast<size_t>(buffer)].bytes;
-  for (const om::SizeCode& c : om::CodeOf(plan, bytes)) {
+// True if the task itself binds a symbol of the size: what is known now is of an earlier round.
+bool Run::State::SizeComesFrom(const om::Task& task, om::SizeRef size) const {
+  for (const om::SizeCode& c : om::CodeOf(plan, size)) {
     const bool bound_here =
         std::find(task.binds.begin(), task.binds.end(), c.value) != task.binds.end();
     if (c.op == om::SizeOp::kSymbol && bound_here) return true;
@@ -46,7 +44,8 @@ void Run::State::GatherHost(const om::Task& task) {
       if (b < 0) continue;
       for (const om::SizeRef dim : plan.buffers[static_cast<size_t>(b)].dims) {
         const int64_t value = sizes[static_cast<size_t>(dim)];
-        const bool known = value != om::kNoSize && !(list == &task.outs && SizeComesFrom(task, b));
+        const bool known =
+            value != om::kNoSize && !(list == &task.outs && SizeComesFrom(task, dim));
         host_dims.push_back(known ? value : UpperBound(plan, dim));
       }
     }
@@ -80,7 +79,7 @@ void Run::State::GatherHost(const om::Task& task) {
     }
     const int64_t bytes = sizes[static_cast<size_t>(buffer.bytes)];
     const bool grows = buffer.alias < 0 && model.is_late[static_cast<size_t>(buffer.bytes)] != 0 &&
-                       (bytes == om::kNoSize || SizeComesFrom(task, b));
+                       (bytes == om::kNoSize || SizeComesFrom(task, buffer.bytes));
     if (grows) {
       host_growing.push_back({this, b});
       out.allocate = Allocate;

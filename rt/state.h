@@ -214,7 +214,7 @@ struct Run::State {
   // run_host.cc
   Status RunHost(size_t task);
   void GatherHost(const om::Task& task);
-  bool SizeComesFrom(const om::Task& task, int32_t buffer) const;
+  bool SizeComesFrom(const om::Task& task, om::SizeRef size) const;
 };
 
 }  // namespace ge::rt
