@@ -359,9 +359,7 @@ Result<std::unique_ptr<Graph>> ImportFile(const std::string& path, const ImportO
 }  // namespace
 
 Result<std::unique_ptr<Graph>> Import(const std::string& path, const ImportOptions& options) {
-  return ImportFile(path, options)
-      .In("import")
-      .In(std::filesystem::path(path).filename().string());
+  return ImportFile(path, options).In("import").In(std::filesystem::path(path).filename().string());
 }
 
 }  // namespace ge::onnx
