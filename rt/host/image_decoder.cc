@@ -17,10 +17,26 @@ struct Decoder {
   std::string why;  // it is not there
 };
 
+// By whole paths first: a run path counts for the direct caller of dlopen alone, and sanitizers
+// step in between.
+void* Open() {
+  Dl_info self;
+  if (dladdr(reinterpret_cast<const void*>(&Open), &self) != 0) {
+    const std::string file = self.dli_fname;
+    const size_t slash = file.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : file.substr(0, slash);
+    for (const char* place : {"/", "/../lib/", "/../lib64/"}) {
+      void* object = dlopen((folder + place + GE_PICTURE_OBJECT).c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (object != nullptr) return object;
+    }
+  }
+  return dlopen(GE_PICTURE_OBJECT, RTLD_NOW | RTLD_LOCAL);
+}
+
 Decoder Load() {
   Decoder d;
   // Stays loaded to the end: its libraries register what they do not take back.
-  void* object = dlopen(GE_PICTURE_OBJECT, RTLD_NOW | RTLD_LOCAL);
+  void* object = Open();
   if (object != nullptr) {
     d.decode = reinterpret_cast<ge_decode_picture_fn*>(dlsym(object, GE_DECODE_PICTURE));
     d.free = reinterpret_cast<ge_free_picture_fn*>(dlsym(object, GE_FREE_PICTURE));
