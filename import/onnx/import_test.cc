@@ -166,6 +166,16 @@ TEST_F(ImportTest, ShapesAndSymbols) {
   EXPECT_THAT(Fault(ModelOf(graph, 17), fixed), HasSubstr("the model's inputs are 'x'"));
 }
 
+TEST_F(ImportTest, DimsWithoutANameAreNotEqual) {
+  const auto type = [&](const std::string& dim) {
+    return OutType(
+        *Good(ModelOf(Node("Relu", {"x"}, {"y"}) + Input("x", 1, {dim, dim}) + Output("y"), 17)));
+  };
+  EXPECT_EQ(type("??"), "f32[x.0,x.1]");
+  EXPECT_EQ(type("None"), "f32[x.0,x.1]");
+  EXPECT_EQ(type("N"), "f32[N,N]");
+}
+
 TEST_F(ImportTest, ShapeArithmeticDisappears) {
   // Reshape(x, Concat(Shape(x)[0:1], [-1]))
   const std::string graph = Node("Shape", {"x"}, {"s"}) +

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "import/onnx/wire.h"
 
 namespace ge::onnx {
@@ -302,6 +305,12 @@ class Decoder {
         default: r.Skip();
       }
     }
+    // So exporters spell a dim without a name: two of them need not be equal.
+    const bool named = std::any_of(d.param.begin(), d.param.end(), [](char c) {
+      const auto u = static_cast<unsigned char>(c);
+      return std::isalnum(u) || u >= 0x80;
+    });
+    if (!named || d.param == "None") d.param = {};
     return End(r, "dim");
   }
 
