@@ -4,94 +4,56 @@
 #include <random>
 
 #include "base/fp_state.h"
-#include "emit/gates.h"
-#include "emit/run_code_test.h"
-#include "tile/builder.h"
+#include "emit/gemm_fixture.h"
 
 namespace ge::emit {
 namespace {
 
-using tile::BrGemm;
-using tile::Builder;
-using tile::Kernel;
-using tile::Val;
-
-struct Shape {
-  int m, nv;
-  int64_t k, missing_columns;
-};
-
-// Y = sum of 3 batches of A B, rows of A at a stride of their own.
-void Build(Kernel& kernel, ExprArena& arena, const Shape& s, int lanes) {
-  Builder b(kernel, arena);
-  const int n = s.nv * lanes;
-  const int64_t row = 3 * s.k + 5, valid = n - s.missing_columns;
-  int a = b.Arg("a", DType::kBF16, s.m * row, false),
-      w = b.Arg("w", DType::kBF16, 3 * s.k * n, false);
-  int y = b.Arg("y", DType::kF32, s.m * valid, true);
-  BrGemm g;
-  Expr batch = arena.Fresh("batch", {.lo = 0, .hi = 2, .extent = 3});
-  g.m = s.m, g.n = n, g.n_valid = valid, g.k = s.k, g.k_group = 2, g.batch = {{batch, 3}};
-  g.a_buffer = a, g.a = batch * s.k, g.a_row = row, g.a_k = 1;
-  g.b_buffer = w, g.b = batch * (s.k * n), g.b_k = n * 2;
-  b.Gemm(g, [&](Expr r, Expr c, Val acc) { b.Store(y, r * valid + c, acc); });
+std::vector<GroupedTile> Tiles(const SocSpec& soc) {
+  std::vector<GroupedTile> tiles;
+  for (int nv = 1; nv <= (soc.bf16 ? 4 : 1); ++nv) {
+    int most = soc.bf16 ? (soc.vector_registers - 1 - nv) / nv : 4;
+    if (nv == 3) most = 8;
+    for (int m : {1, 2, most}) tiles.push_back({m, nv, m == 2 ? 16 : 6, 0});
+    tiles.push_back({most, nv, 2, 3});
+  }
+  return tiles;
 }
 
 void Check(const Target& target) {
   const SocSpec soc = FindSoc(target.soc, nullptr).value();
-  std::vector<Shape> shapes;
-  for (int nv = 1; nv <= (soc.bf16 ? 4 : 1); ++nv) {
-    int most = soc.bf16 ? (soc.vector_registers - 1 - nv) / nv : 4;
-    if (nv == 3) most = 8;
-    for (int m : {1, 2, most}) shapes.push_back({m, nv, m == 2 ? 16 : 6, 0});
-    shapes.push_back({most, nv, 2, 3});
-  }
-  std::vector<Kernel> kernels(shapes.size());
-  std::vector<const Kernel*> pointers;
+  const std::vector<GroupedTile> tiles = Tiles(soc);
+  std::vector<tile::Kernel> kernels(tiles.size());
   ExprArena arena;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    Build(kernels[i], arena, shapes[i], soc.F32Lanes());
-    ASSERT_TRUE(Verify(kernels[i]).ok()) << Verify(kernels[i]).message();
-    pointers.push_back(&kernels[i]);
-  }
-  CodeObject code = MustCompile(pointers, target);
-  LoadedCode loaded(code.bytes);
+  for (size_t i = 0; i < tiles.size(); ++i)
+    BuildGrouped(kernels[i], arena, tiles[i], soc.F32Lanes(), DType::kBF16, DType::kBF16,
+                 DType::kF32, 2, 5);
   std::mt19937 random(1);
   std::uniform_real_distribution<float> uniform(-1, 1);
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    std::vector<TestBuffer> buffers;
-    for (const tile::Buffer& buffer : kernels[i].buffers) {
-      std::vector<uint16_t> data(
-          static_cast<size_t>(BytesFor(buffer.dtype, buffer.elements.value())) / 2);
-      for (uint16_t& x : data) {
-        const float value = uniform(random);
-        uint32_t bits = 0;
-        std::memcpy(&bits, &value, 4);
-        x = static_cast<uint16_t>(bits >> 16);
-      }
-      buffers.push_back(TestBuffer::Of(data));
+  const auto fill = [&](const tile::Buffer& buffer) {
+    std::vector<uint16_t> data(
+        static_cast<size_t>(BytesFor(buffer.dtype, buffer.elements.value())) / 2);
+    for (uint16_t& x : data) {
+      const float value = uniform(random);
+      uint32_t bits = 0;
+      std::memcpy(&bits, &value, 4);
+      x = static_cast<uint16_t>(bits >> 16);
     }
-    tile::Interpreter interpreter(kernels[i]);
-    auto want =
-        CallKernel(tile::GeInterpretKernel, buffers, {}, 1, 0, &interpreter).back().As<float>();
-    auto got = CallKernel(loaded.kernel(code.index[i]), buffers, {}, 1, 0).back().As<float>();
-    ASSERT_EQ(got.size(), want.size());
-    for (size_t j = 0; j < got.size(); ++j)
-      ASSERT_NEAR(got[j], want[j], 1e-5F * static_cast<float>(shapes[i].k))
-          << target.soc << " " << target.compiler << " " << shapes[i].m << "x" << shapes[i].nv;
-  }
-  auto spills = FindSpills(code.bytes);
-  if (!spills.ok()) GTEST_SKIP() << spills.status().message();
-  EXPECT_TRUE(spills->empty()) << target.soc << " " << target.compiler << " "
-                               << (spills->empty() ? "" : spills->front());
+    return TestBuffer::Of(data);
+  };
+  ExpectLikeInterpreter(kernels, target, fill,
+                        [&](size_t i, const TestBuffer& a, const TestBuffer& b) {
+                          const auto got = a.As<float>(), want = b.As<float>();
+                          ASSERT_EQ(got.size(), want.size());
+                          for (size_t j = 0; j < got.size(); ++j)
+                            ASSERT_NEAR(got[j], want[j], 1e-5F * static_cast<float>(tiles[i].k))
+                                << tiles[i].m << "x" << tiles[i].nv;
+                        });
 }
 
 TEST(EmitGemmPairs, EveryTileOnBothCompilers) {
   FpState state;
-  std::vector<Target> targets = TestTargets();
-  for (const char* cc : {"clang-19", "gcc"})
-    if (FindCompiler(cc).ok()) targets.push_back({"host", cc});
-  for (const Target& target : targets) Check(target);
+  for (const Target& target : TestTargetsAndHost()) Check(target);
 }
 
 }  // namespace

@@ -3,94 +3,47 @@
 #include <random>
 
 #include "base/fp_state.h"
-#include "emit/gates.h"
-#include "emit/run_code_test.h"
-#include "tile/builder.h"
+#include "emit/gemm_fixture.h"
 
 namespace ge::emit {
 namespace {
 
-using tile::BrGemm;
-using tile::Builder;
-using tile::Kernel;
-using tile::Val;
-
-struct Shape {
-  int m, nv;
-  int64_t k, missing_columns;
-  DType a;
-};
-
-// Y = sum of 3 batches of A B, rows of A at a stride of their own.
-void Build(Kernel& kernel, ExprArena& arena, const Shape& s, int lanes) {
-  Builder b(kernel, arena);
-  const int n = s.nv * lanes;
-  const int64_t row = 3 * s.k + 8, valid = n - s.missing_columns;
-  int a = b.Arg("a", s.a, s.m * row, false), w = b.Arg("w", DType::kI8, 3 * s.k * n, false);
-  int y = b.Arg("y", DType::kI32, s.m * valid, true);
-  BrGemm g;
-  Expr batch = arena.Fresh("batch", {.lo = 0, .hi = 2, .extent = 3});
-  g.m = s.m, g.n = n, g.n_valid = valid, g.k = s.k, g.k_group = 4, g.batch = {{batch, 3}};
-  g.a_buffer = a, g.a = batch * s.k, g.a_row = row, g.a_k = 1;
-  g.b_buffer = w, g.b = batch * (s.k * n), g.b_k = n * 4;
-  b.Gemm(g, [&](Expr r, Expr c, Val acc) { b.Store(y, r * valid + c, acc); });
-}
-
-std::vector<Shape> Shapes(const SocSpec& soc, bool vnni) {
-  std::vector<Shape> shapes;
+std::vector<GroupedTile> Tiles(const SocSpec& soc, bool vnni) {
+  std::vector<GroupedTile> tiles;
   for (int nv = 1; nv <= (vnni ? 4 : 2); ++nv) {
     int most =
         vnni ? (soc.vector_registers - 1 - nv) / nv : (soc.vector_registers - 2 * nv - 3) / nv;
     if (vnni && nv == 3) most = 8;
-    for (int m : {1, 2, most})
-      for (DType a : {DType::kU8, DType::kI8}) shapes.push_back({m, nv, m == 2 ? 16 : 12, 0, a});
-    shapes.push_back({most, nv, 4, 3, DType::kU8});
+    for (int m : {1, 2, most}) tiles.push_back({m, nv, m == 2 ? 16 : 12, 0});
+    tiles.push_back({most, nv, 4, 3});
   }
-  return shapes;
+  return tiles;
 }
 
-void Check(const Target& target) {
+void Check(const Target& target, DType a_type) {
   const SocSpec soc = FindSoc(target.soc, nullptr).value();
-  const bool vnni = soc.masks && soc.vnni;
-  const std::vector<Shape> shapes = Shapes(soc, vnni);
-  std::vector<Kernel> kernels(shapes.size());
-  std::vector<const Kernel*> pointers;
+  const std::vector<GroupedTile> tiles = Tiles(soc, soc.masks && soc.vnni);
+  std::vector<tile::Kernel> kernels(tiles.size());
   ExprArena arena;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    Build(kernels[i], arena, shapes[i], soc.F32Lanes());
-    ASSERT_TRUE(Verify(kernels[i]).ok()) << Verify(kernels[i]).message();
-    pointers.push_back(&kernels[i]);
-  }
-  CodeObject code = MustCompile(pointers, target);
-  LoadedCode loaded(code.bytes);
+  for (size_t i = 0; i < tiles.size(); ++i)
+    BuildGrouped(kernels[i], arena, tiles[i], soc.F32Lanes(), a_type, DType::kI8, DType::kI32, 4,
+                 8);
   std::mt19937 random(1);
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    std::vector<TestBuffer> buffers;
-    for (const tile::Buffer& buffer : kernels[i].buffers) {
-      std::vector<uint8_t> data(
-          static_cast<size_t>(BytesFor(buffer.dtype, buffer.elements.value())));
-      for (uint8_t& x : data) x = static_cast<uint8_t>(random());
-      buffers.push_back(TestBuffer::Of(data));
-    }
-    tile::Interpreter interpreter(kernels[i]);
-    auto want =
-        CallKernel(tile::GeInterpretKernel, buffers, {}, 1, 0, &interpreter).back().As<int32_t>();
-    auto got = CallKernel(loaded.kernel(code.index[i]), buffers, {}, 1, 0).back().As<int32_t>();
-    ASSERT_EQ(got, want) << target.soc << " " << target.compiler << " " << shapes[i].m << "x"
-                         << shapes[i].nv;
-  }
-  auto spills = FindSpills(code.bytes);
-  if (!spills.ok()) GTEST_SKIP() << spills.status().message();
-  EXPECT_TRUE(spills->empty()) << target.soc << " " << target.compiler << " "
-                               << (spills->empty() ? "" : spills->front());
+  const auto fill = [&](const tile::Buffer& buffer) {
+    std::vector<uint8_t> data(static_cast<size_t>(BytesFor(buffer.dtype, buffer.elements.value())));
+    for (uint8_t& x : data) x = static_cast<uint8_t>(random());
+    return TestBuffer::Of(data);
+  };
+  ExpectLikeInterpreter(
+      kernels, target, fill, [&](size_t i, const TestBuffer& got, const TestBuffer& want) {
+        ASSERT_EQ(got.As<int32_t>(), want.As<int32_t>()) << tiles[i].m << "x" << tiles[i].nv;
+      });
 }
 
 TEST(EmitGemmBytes, EveryTileOnBothCompilers) {
   FpState state;
-  std::vector<Target> targets = TestTargets();
-  for (const char* cc : {"clang-19", "gcc"})
-    if (FindCompiler(cc).ok()) targets.push_back({"host", cc});
-  for (const Target& target : targets) Check(target);
+  for (const Target& target : TestTargetsAndHost())
+    for (DType a : {DType::kU8, DType::kI8}) Check(target, a);
 }
 
 }  // namespace

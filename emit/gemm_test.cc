@@ -4,9 +4,7 @@
 #include <random>
 
 #include "base/fp_state.h"
-#include "emit/gates.h"
-#include "emit/run_code_test.h"
-#include "tile/builder.h"
+#include "emit/gemm_fixture.h"
 
 namespace ge::emit {
 namespace {
@@ -62,41 +60,22 @@ TEST(EmitGemm, EveryTileOnBothCompilers) {
     const SocSpec soc = FindSoc(target.soc, nullptr).value();
     std::vector<Shape> shapes = Shapes(soc.F32Lanes(), soc.vector_registers);
     std::vector<Kernel> kernels(shapes.size());
-    std::vector<const Kernel*> pointers;
     ExprArena arena;
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      Build(kernels[i], arena, shapes[i]);
-      ASSERT_TRUE(Verify(kernels[i]).ok()) << Verify(kernels[i]).message();
-      pointers.push_back(&kernels[i]);
-    }
-    CodeObject code = MustCompile(pointers, target);
-    LoadedCode loaded(code.bytes);
+    for (size_t i = 0; i < shapes.size(); ++i) Build(kernels[i], arena, shapes[i]);
     std::mt19937 random(1);
     std::uniform_int_distribution<int> d(-8, 8);
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      std::vector<TestBuffer> buffers;
-      for (const tile::Buffer& buffer : kernels[i].buffers) {
-        std::vector<float> data(static_cast<size_t>(buffer.elements.value()));
-        for (float& f : data) f = static_cast<float>(d(random)) / 4;
-        buffers.push_back(TestBuffer::Of(data));
-      }
-      tile::Interpreter interpreter(kernels[i]);
-      auto want =
-          CallKernel(tile::GeInterpretKernel, buffers, {}, 1, 0, &interpreter).back().As<float>();
-      auto got = CallKernel(loaded.kernel(code.index[i]), buffers, {}, 1, 0).back().As<float>();
-      for (size_t e = 0; e < want.size(); ++e) {
-        ASSERT_NEAR(got[e], want[e], shapes[i].long_epilogue ? 1e-5 : 0)
-            << target.soc << " " << target.compiler << " " << shapes[i].m << "x" << shapes[i].n
-            << " element " << e;
-      }
-    }
-    auto undefined = UndefinedSymbols(code.bytes);
-    if (!undefined.ok()) GTEST_SKIP() << undefined.status().message();
-    EXPECT_TRUE(undefined->empty()) << undefined->front();
-    auto spills = FindSpills(code.bytes);
-    ASSERT_TRUE(spills.ok());
-    EXPECT_TRUE(spills->empty()) << target.soc << " " << target.compiler << ": " << spills->size()
-                                 << " spills, first " << spills->front();
+    const auto fill = [&](const tile::Buffer& buffer) {
+      std::vector<float> data(static_cast<size_t>(buffer.elements.value()));
+      for (float& f : data) f = static_cast<float>(d(random)) / 4;
+      return TestBuffer::Of(data);
+    };
+    ExpectLikeInterpreter(kernels, target, fill,
+                          [&](size_t i, const TestBuffer& a, const TestBuffer& b) {
+                            const auto got = a.As<float>(), want = b.As<float>();
+                            for (size_t e = 0; e < want.size(); ++e)
+                              ASSERT_NEAR(got[e], want[e], shapes[i].long_epilogue ? 1e-5 : 0)
+                                  << shapes[i].m << "x" << shapes[i].n << " element " << e;
+                          });
   }
 }
 

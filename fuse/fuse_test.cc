@@ -5,6 +5,7 @@
 
 #include "fuse/growth.h"
 #include "ir/opdef.h"
+#include "ir/samples.h"
 #include "lower/region_fixture.h"
 
 namespace ge {
@@ -296,37 +297,7 @@ TEST(Fuse, EverySampleLowersAndRuns) {
   for (const OpDef* op : AllOps())
     if (op->element || op->lower)
       for (const std::string& sample : op->samples) {
-        std::string text = "graph g(";
-        std::string use;
-        size_t close = sample.rfind(')', sample.find('{'));
-        std::string operands = sample.substr(1, close - 1);
-        int depth = 0, count = 0;
-        std::string current;
-        auto flush = [&] {
-          size_t begin = current.find_first_not_of(' ');
-          if (begin == std::string::npos) return;
-          current = current.substr(begin);
-          if (count) use += ", ";
-          ++count;
-          if (current == "_") {
-            use += "_";
-          } else {
-            if (text.back() != '(') text += ", ";
-            text += fmt::format("%i{}: {}", count, current);
-            use += fmt::format("%i{}", count);
-          }
-          current.clear();
-        };
-        for (char c : operands) {
-          depth += (c == '[' || c == '{') - (c == ']' || c == '}');
-          if (c == ',' && depth == 0)
-            flush();
-          else
-            current += c;
-        }
-        flush();
-        std::string name = op->domain.empty() ? op->name : op->domain + "." + op->name;
-        text += fmt::format(") -> (%o) {{ %o = {}({}){} }}", name, use, sample.substr(close + 1));
+        const std::string text = SampleGraph(*op, sample);
         auto parsed = ParseGraph(text);
         if (!parsed.ok()) continue;  // other forms are the operator suite's
         const Graph& g = **parsed;

@@ -16,44 +16,16 @@ namespace ge {
 namespace {
 
 SocSpec Soc(int vector_bytes, bool vnni) {
-  SocSpec soc;
-  soc.vector_bytes = vector_bytes;
-  soc.vector_registers = vector_bytes == 64 ? 32 : 16;
-  soc.masks = vector_bytes == 64;
+  SocSpec soc = VectorSoc(vector_bytes);
   soc.vnni = vnni;
   return soc;
 }
 
-Region Whole(const Graph& g) {
-  Region r;
-  r.name = "whole";
-  r.nodes = g.order;
-  for (NodeId n : g.order)
-    if (g.node(n).op->lower) r.anchor = n;
-  for (size_t v = 0; v < g.values.size(); ++v)
-    if (g.value(static_cast<ValueId>(v)).producer == kNone)
-      r.inputs.push_back(static_cast<ValueId>(v));
-  r.outputs = g.outputs;
-  return r;
-}
-
-// Inputs whose name begins with 'w' become constants of bytes over the whole range.
+// Weights are bytes over the whole range.
 void MakeWeights(Graph& g) {
-  std::vector<ValueId> inputs;
-  for (ValueId v : g.inputs) {
-    if (g.value(v).name[0] != 'w') {
-      inputs.push_back(v);
-      continue;
-    }
-    std::vector<int64_t> dims;
-    int64_t count = 1;
-    for (Expr d : g.value(v).type.dims) dims.push_back(d.value()), count *= d.value();
-    std::vector<uint8_t> data(static_cast<size_t>(count));
-    for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<uint8_t>(i * 151 + i / 7);
-    g.model->constants.push_back(MakeConstant(g.value(v).type.dtype, dims, data.data()));
-    g.value(v).constant = static_cast<ConstId>(g.model->constants.size()) - 1;
-  }
-  g.inputs = inputs;
+  ge::MakeWeights(g, [](DType, std::byte* data, int64_t i) {
+    data[i] = static_cast<std::byte>(i * 151 + i / 7);
+  });
 }
 
 // Bytes in logical order over the whole range; the border holds the halo's fill.
@@ -75,8 +47,8 @@ std::vector<int32_t> Results(const Graph& g, bool cube, const SocSpec& soc) {
   for (ValueId v : g.inputs) FillBytes(run, v);
   Policy policy;
   if (!cube) policy.disabled = {"cube"};
-  EXPECT_EQ(CubeSupports(g, Whole(g), soc, policy), cube);
-  run.Run(Whole(g), soc, policy, cube ? 3 : 1);
+  EXPECT_EQ(CubeSupports(g, WholeGraph(g), soc, policy), cube);
+  run.Run(WholeGraph(g), soc, policy, cube ? 3 : 1);
   const ValueId y = g.outputs[0];
   std::vector<int32_t> out;
   for (const auto& idx : run.Indices(y)) {
@@ -167,7 +139,7 @@ TEST(CubeBytes, NineBitWeightsAreLeftToTheGeneralPath) {
       " %z = const u8[] {7} %b = const u8[] {3} %y = MatMulInteger(%x, %w, %z, %b) }");
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
   MakeWeights(**parsed);
-  EXPECT_FALSE(CubeSupports(**parsed, Whole(**parsed), Soc(64, true), {}));
+  EXPECT_FALSE(CubeSupports(**parsed, WholeGraph(**parsed), Soc(64, true), {}));
 }
 
 // One constant scale: clamped first, then divided; equal to the formula for all numbers around the
@@ -192,7 +164,7 @@ TEST(Quantize, ByOneConstantScale) {
           for (int step = i; step < 4; ++step) at = std::nextafter(at, -1e30f);
         }
       x[0] = 1e30f, x[1] = -1e30f, x[2] = std::numeric_limits<float>::infinity(), x[3] = -x[2];
-      run.Run(Whole(g), Soc(64, true), {});
+      run.Run(WholeGraph(g), Soc(64, true), {});
       const auto* y = static_cast<const uint8_t*>(run.Buffer(g.outputs[0]));
       for (int i = 0; i < 2313; ++i) {
         const float want =

@@ -16,48 +16,16 @@ namespace ge {
 namespace {
 
 SocSpec Soc(int vector_bytes) {
-  SocSpec soc;
-  soc.vector_bytes = vector_bytes;
-  soc.vector_registers = vector_bytes == 64 ? 32 : 16;
-  soc.masks = vector_bytes == 64;
+  SocSpec soc = VectorSoc(vector_bytes);
   soc.bf16 = vector_bytes == 64;
   return soc;
 }
 
-Region Whole(const Graph& g) {
-  Region r;
-  r.name = "whole";
-  r.nodes = g.order;
-  for (NodeId n : g.order) {
-    if (g.node(n).op->lower) r.anchor = n;
-  }
-  for (ValueId v : g.inputs) r.inputs.push_back(v);
-  for (size_t v = 0; v < g.values.size(); ++v) {
-    if (g.IsConstant(static_cast<ValueId>(v))) r.inputs.push_back(static_cast<ValueId>(v));
-  }
-  r.outputs = g.outputs;
-  return r;
-}
-
-// Turns graph inputs whose name begins with 'w' into constants of small exact numbers.
+// Weights are small exact numbers.
 void MakeWeights(Graph& g) {
-  std::vector<ValueId> inputs;
-  for (ValueId v : g.inputs) {
-    if (g.value(v).name[0] != 'w') {
-      inputs.push_back(v);
-      continue;
-    }
-    std::vector<int64_t> dims;
-    int64_t count = 1;
-    for (Expr d : g.value(v).type.dims) dims.push_back(d.value()), count *= d.value();
-    const DType type = g.value(v).type.dtype;
-    std::vector<std::byte> data(static_cast<size_t>(BytesFor(type, count)));
-    for (int64_t i = 0; i < count; ++i)
-      StoreElement<float>(type, data.data(), i, static_cast<float>(i * 13 % 29 - 14) / 8);
-    g.model->constants.push_back(MakeConstant(type, dims, data.data()));
-    g.value(v).constant = static_cast<ConstId>(g.model->constants.size()) - 1;
-  }
-  g.inputs = inputs;
+  ge::MakeWeights(g, [](DType type, std::byte* data, int64_t i) {
+    StoreElement<float>(type, data, i, static_cast<float>(i * 13 % 29 - 14) / 8);
+  });
 }
 
 void ExpectSame(const std::string& text, const std::map<std::string, int64_t>& symbols = {},
@@ -71,12 +39,12 @@ void ExpectSame(const std::string& text, const std::map<std::string, int64_t>& s
   general.disabled = {"cube"};
   int seed = 1;
   for (ValueId v : g.inputs) plain.FillInput(v, seed++);
-  plain.Run(Whole(g), Soc(64), general);
+  plain.Run(WholeGraph(g), Soc(64), general);
   std::vector<std::vector<float>> want;
   for (ValueId v : g.outputs) want.push_back(plain.Values(v));
   if (change) change(g);
   for (int bytes : {32, 64}) {
-    Region region = Whole(g);
+    Region region = WholeGraph(g);
     ASSERT_TRUE(CubeSupports(g, region, Soc(bytes), Policy{})) << text;
     GraphRun run(g, symbols);
     seed = 1;
@@ -289,10 +257,10 @@ void ExpectWinogradClose(const WinogradCase& p) {
                                  : std::map<std::string, int64_t>{});
     int seed = 1;
     for (ValueId v : (*g)->inputs) run.FillInput(v, seed++);
-    Lowered lowered = LowerCube(**g, Whole(**g), soc, policy);
+    Lowered lowered = LowerCube(**g, WholeGraph(**g), soc, policy);
     EXPECT_EQ(lowered.kernels[0].schedule.starts_with("winograd"), winograd == 1) << hw;
     EXPECT_EQ(lowered.kernels[0].schedule == "winograd input", winograd && p.l2_bytes < 1 << 20);
-    run.Run(Whole(**g), soc, policy, 3);
+    run.Run(WholeGraph(**g), soc, policy, 3);
     run.ExpectZeroBorders((*g)->outputs[0]);
     results[winograd] = run.Values((*g)->outputs[0]);
   }
@@ -318,7 +286,7 @@ TEST(CubeWinograd, CloseToDirect) {
 TEST(Cube, WhatItDoesNotTake) {
   auto g = ParseGraph("graph g(%x: i32[3,4], %k: i32[4,20]) -> (%y) { %y = MatMul(%x, %k) }");
   ASSERT_TRUE(g.ok());
-  EXPECT_FALSE(CubeSupports(**g, Whole(**g), Soc(64), Policy{}));
+  EXPECT_FALSE(CubeSupports(**g, WholeGraph(**g), Soc(64), Policy{}));
 }
 
 }  // namespace

@@ -14,20 +14,6 @@ std::unique_ptr<Graph> Parse(const std::string& text) {
   return g.ok() ? std::move(*g) : nullptr;
 }
 
-// All nodes of the graph as one region.
-Region Whole(const Graph& g) {
-  Region r;
-  r.name = "whole";
-  r.nodes = g.order;
-  for (NodeId n : g.order)
-    if (g.node(n).op->lower) r.anchor = n;
-  for (ValueId v : g.inputs) r.inputs.push_back(v);
-  for (size_t v = 0; v < g.values.size(); ++v)
-    if (g.IsConstant(static_cast<ValueId>(v))) r.inputs.push_back(static_cast<ValueId>(v));
-  r.outputs = g.outputs;
-  return r;
-}
-
 SocSpec TestSoc() {
   SocSpec soc;
   soc.name = "test";
@@ -40,7 +26,7 @@ GraphRun RunWhole(const Graph& g, std::map<std::string, int64_t> symbols = {}) {
   GraphRun run(g, std::move(symbols));
   int seed = 1;
   for (ValueId v : g.inputs) run.FillInput(v, seed++);
-  run.Run(Whole(g), TestSoc(), Policy{}, 3);
+  run.Run(WholeGraph(g), TestSoc(), Policy{}, 3);
   return run;
 }
 
@@ -57,7 +43,7 @@ TEST(Lower, PointwiseChainWithBroadcastsOfSymbolicDims) {
 
 TEST(Lower, LargePointwiseIsCutIntoChunksOfAFlatSpace) {
   auto g = Parse("graph g(%x: f32[100,1003], %y: f32[100,1003]) -> (%a) { %a = Mul(%x, %y) }");
-  Lowered lowered = LowerRegion(*g, Whole(*g), TestSoc(), Policy{});
+  Lowered lowered = LowerRegion(*g, WholeGraph(*g), TestSoc(), Policy{});
   ASSERT_EQ(lowered.kernels.size(), 1u);
   std::string text = tile::ToString(lowered.kernels[0].kernel);
   EXPECT_THAT(text, testing::Not(testing::HasSubstr("floordiv"))) << text;
@@ -91,7 +77,7 @@ TEST(Lower, IntermediateHalfFloatsAreRounded) {
   GraphRun run(*g);
   ValueId x = g->inputs[0];
   for (int64_t i = 0; i < 8; ++i) run.F32(x, {i}) = 1.0f + static_cast<float>(i) * 0.0001f;
-  run.Run(Whole(*g), TestSoc(), Policy{});
+  run.Run(WholeGraph(*g), TestSoc(), Policy{});
   for (int64_t i = 0; i < 8; ++i) {
     float v = 1.0f + static_cast<float>(i) * 0.0001f;
     float rounded = std::nearbyint(v * 1024) / 1024;  // the 11 bits of f16 in [1, 2)
@@ -164,7 +150,7 @@ TEST(Lower, ConvolutionOfAnyLayout) {
 
 TEST(Lower, FactsAreStoredWithoutReading) {
   auto g = Parse("graph g(%x: f32[n,7]) -> (%s) { %s = Shape(%x) }");
-  Region r = Whole(*g);
+  Region r = WholeGraph(*g);
   r.inputs.clear();
   GraphRun run(*g, {{"n", 12}});
   run.Run(r, TestSoc(), Policy{});

@@ -17,6 +17,51 @@
 
 namespace ge {
 
+// A chip with vectors of this many bytes; with 64, one that has masks and 32 registers.
+inline SocSpec VectorSoc(int vector_bytes) {
+  SocSpec soc;
+  soc.vector_bytes = vector_bytes;
+  soc.vector_registers = vector_bytes == 64 ? 32 : 16;
+  soc.masks = vector_bytes == 64;
+  return soc;
+}
+
+// The whole graph as one region, anchored at its last node with an engine of its own.
+inline Region WholeGraph(const Graph& g) {
+  Region r;
+  r.name = "whole";
+  r.nodes = g.order;
+  for (NodeId n : g.order)
+    if (g.node(n).op->lower) r.anchor = n;
+  for (size_t v = 0; v < g.values.size(); ++v)
+    if (g.value(static_cast<ValueId>(v)).producer == kNone)
+      r.inputs.push_back(static_cast<ValueId>(v));
+  r.outputs = g.outputs;
+  return r;
+}
+
+// Turns graph inputs whose name begins with 'w' into constants; store(type, data, i) writes their
+// element i.
+template <class Store>
+void MakeWeights(Graph& g, const Store& store) {
+  std::vector<ValueId> inputs;
+  for (ValueId v : g.inputs) {
+    if (g.value(v).name[0] != 'w') {
+      inputs.push_back(v);
+      continue;
+    }
+    std::vector<int64_t> dims;
+    int64_t count = 1;
+    for (Expr d : g.value(v).type.dims) dims.push_back(d.value()), count *= d.value();
+    const DType type = g.value(v).type.dtype;
+    std::vector<std::byte> data(static_cast<size_t>(BytesFor(type, count)));
+    for (int64_t i = 0; i < count; ++i) store(type, data.data(), i);
+    g.model->constants.push_back(MakeConstant(type, dims, data.data()));
+    g.value(v).constant = static_cast<ConstId>(g.model->constants.size()) - 1;
+  }
+  g.inputs = inputs;
+}
+
 // Storage of every value of a graph, and values for its symbols.
 struct GraphRun {
   const Graph& g;

@@ -1,0 +1,73 @@
+// For tests of BrGemm: kernels against the interpreter, without spills and undefined symbols; and
+// the kernel that the tests of grouped operands (pairs of bf16, fours of bytes) share.
+#pragma once
+
+#include "emit/gates.h"
+#include "emit/run_code_test.h"
+#include "tile/builder.h"
+
+namespace ge::emit {
+
+// TestTargets and the host itself, with each compiler that is installed.
+inline std::vector<Target> TestTargetsAndHost() {
+  std::vector<Target> targets = TestTargets();
+  for (const char* cc : {"clang-19", "gcc"})
+    if (FindCompiler(cc).ok()) targets.push_back({"host", cc});
+  return targets;
+}
+
+// Runs each kernel as code and in the interpreter on buffers that fill(buffer) makes;
+// same(kernel, got, want) compares the last one. Then the gates: nothing undefined, no spill.
+template <class Fill, class Same>
+void ExpectLikeInterpreter(const std::vector<tile::Kernel>& kernels, const Target& target,
+                           const Fill& fill, const Same& same) {
+  std::vector<const tile::Kernel*> pointers;
+  for (const tile::Kernel& kernel : kernels) {
+    ASSERT_TRUE(Verify(kernel).ok()) << Verify(kernel).message();
+    pointers.push_back(&kernel);
+  }
+  const CodeObject code = MustCompile(pointers, target);
+  const LoadedCode loaded(code.bytes);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    std::vector<TestBuffer> buffers;
+    for (const tile::Buffer& buffer : kernels[i].buffers) buffers.push_back(fill(buffer));
+    tile::Interpreter interpreter(kernels[i]);
+    const auto want = CallKernel(tile::GeInterpretKernel, buffers, {}, 1, 0, &interpreter).back();
+    const auto got = CallKernel(loaded.kernel(code.index[i]), buffers, {}, 1, 0).back();
+    SCOPED_TRACE(target.soc + " " + target.compiler + " kernel " + std::to_string(i));
+    ASSERT_NO_FATAL_FAILURE(same(i, got, want));
+  }
+  const auto undefined = UndefinedSymbols(code.bytes);
+  if (!undefined.ok()) GTEST_SKIP() << undefined.status().message();
+  EXPECT_TRUE(undefined->empty()) << undefined->front();
+  const auto spills = FindSpills(code.bytes);
+  ASSERT_TRUE(spills.ok()) << spills.status().message();
+  EXPECT_TRUE(spills->empty()) << target.soc << " " << target.compiler << ": " << spills->size()
+                               << " spills, first " << spills->front();
+}
+
+// A tile of m rows and nv vectors of columns, the last `missing_columns` of them not stored.
+struct GroupedTile {
+  int m, nv;
+  int64_t k, missing_columns;
+};
+
+// Y = sum of 3 batches of A B with B in groups of `group` depths; rows of A are `gap` longer than
+// the batches need.
+inline void BuildGrouped(tile::Kernel& kernel, ExprArena& arena, const GroupedTile& s, int lanes,
+                         DType a_type, DType b_type, DType y_type, int group, int64_t gap) {
+  tile::Builder b(kernel, arena);
+  const int n = s.nv * lanes;
+  const int64_t row = 3 * s.k + gap, valid = n - s.missing_columns;
+  const int a = b.Arg("a", a_type, s.m * row, false);
+  const int w = b.Arg("w", b_type, 3 * s.k * n, false);
+  const int y = b.Arg("y", y_type, s.m * valid, true);
+  tile::BrGemm g;
+  const Expr batch = arena.Fresh("batch", {.lo = 0, .hi = 2, .extent = 3});
+  g.m = s.m, g.n = n, g.n_valid = valid, g.k = s.k, g.k_group = group, g.batch = {{batch, 3}};
+  g.a_buffer = a, g.a = batch * s.k, g.a_row = row, g.a_k = 1;
+  g.b_buffer = w, g.b = batch * (s.k * n), g.b_k = n * group;
+  b.Gemm(g, [&](Expr r, Expr c, tile::Val acc) { b.Store(y, r * valid + c, acc); });
+}
+
+}  // namespace ge::emit
