@@ -18,15 +18,27 @@ namespace {
 
 constexpr int kUnroll = 2;
 
-constexpr const char* kBytes = R"(
-typedef short vpair __attribute__((vector_size(4 * W)));
+constexpr const char* kBytesX86 = R"(
 #define BYTES_LOAD(x, p, i) __asm__ volatile("vmovups %1, %0" : "=" BR(x) : "m"(*(const vi32_m*)((p) + (i))))
 #define BYTES_BROADCAST(x, p, i) __asm__ volatile("vpbroadcastd %1, %0" : "=" BR(x) : "m"(*(const su32_m*)((p) + (i))))
 #define BYTES_DOT(c, a, b) __asm__ volatile("vpdpbusd %2, %1, %0" : "+" BR(c) : BR(a), BR(b))
 #define PAIRS_DOT(c, a, b) __asm__ volatile("vdpbf16ps %2, %1, %0" : "+" BR(c) : BR(a), BR(b))
+FN vi32 pair_dot(vpair a, vpair b) { vi32 c; __asm__("vpmaddwd %2, %1, %0" : "=" BR(c) : BR(a), BR(b)); return c; }
+)";
+
+constexpr const char* kBytesNeon = R"(
+#define BYTES_LOAD(x, p, i) __asm__ volatile("ldr %q0, %1" : "=w"(x) : "m"(*(const vi32_m*)((p) + (i))))
+#define BYTES_BROADCAST(x, p, i) __asm__ volatile("ld1r {%0.4s}, %1" : "=w"(x) : "Q"(*(const su32_m*)((p) + (i))))
+FN vi32 pair_dot(vpair a, vpair b) {
+  vi32 c, d;
+  __asm__("smull %0.4s, %2.4h, %3.4h\n\tsmull2 %1.4s, %2.8h, %3.8h\n\taddp %0.4s, %0.4s, %1.4s" : "=&w"(c), "=&w"(d) : "w"(a), "w"(b));
+  return c;
+}
+)";
+
+constexpr const char* kBytes = R"(
 FN vf32 low_half(vi32 x) { return (vf32)(x << 16); }
 FN vf32 high_half(vi32 x) { return (vf32)(x & (si32)0xffff0000); }
-FN vi32 pair_dot(vpair a, vpair b) { vi32 c; __asm__("vpmaddwd %2, %1, %0" : "=" BR(c) : BR(a), BR(b)); return c; }
 FN vpair even_bytes(vi32 x) { return (vpair)x << 8 >> 8; }
 FN vpair odd_bytes(vi32 x) { return (vpair)x >> 8; }
 FN vpair even_unsigned(vi32 x) { return (vpair)(x & 0x00ff00ff); }
@@ -36,7 +48,9 @@ FN vpair odd_unsigned(vi32 x) { return (vpair)((vi32)((vu32)x >> 8) & 0x00ff00ff
 }  // namespace
 
 std::string PreludeBytes(const SocSpec& soc) {
-  return std::string("#define BR ") + (soc.masks ? "\"v\"" : "\"x\"") + kBytes;
+  const std::string type = "typedef short vpair __attribute__((vector_size(4 * W)));\n";
+  if (soc.IsArm()) return type + kBytesNeon + kBytes;
+  return type + "#define BR " + (soc.masks ? "\"v\"" : "\"x\"") + kBytesX86 + kBytes;
 }
 
 void KernelPrinter::PrintGemmGroups(const BrGemm& g, const std::string& acc) {

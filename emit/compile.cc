@@ -24,6 +24,18 @@ namespace {
 constexpr int kEmitVersion = 1;  // raise when the same TileIR must give other code
 constexpr size_t kBatchKernels = 12;
 
+#if defined(__aarch64__)
+constexpr const char* kThisMachine = "aarch64";
+#else
+constexpr const char* kThisMachine = "x86_64";
+#endif
+
+// clang compiles for every machine; a gcc is for the one that it was built for.
+void AddTarget(const SocSpec& soc, const CompilerSpec& cc, std::vector<std::string>* flags) {
+  if (cc.is_clang && soc.machine != kThisMachine)
+    flags->push_back("--target=" + soc.machine + "-linux-gnu");
+}
+
 std::vector<std::string> CompilerFlags(const SocSpec& soc, const CompilerSpec& cc,
                                        const std::string& sanitize) {
   std::vector<std::string> flags = {"-O2",
@@ -48,6 +60,7 @@ std::vector<std::string> CompilerFlags(const SocSpec& soc, const CompilerSpec& c
   } else {
     flags.insert(flags.end(), {"-fno-tree-vectorize", "-Wno-psabi", "-fno-ipa-cp"});
   }
+  AddTarget(soc, cc, &flags);
   flags.insert(flags.end(), soc.cc_flags.begin(), soc.cc_flags.end());
   if (!sanitize.empty()) {
     flags.push_back("-fsanitize=" + sanitize);
@@ -64,18 +77,43 @@ std::string Joined(const std::vector<std::string>& words) {
   return text;
 }
 
+constexpr const char* kCopyByStrings = R"(
+void* memcpy(void* d, const void* s, size n) {
+  void* r = d;
+  __asm__ volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n) : : "memory");
+  return r;
+}
+void* memset(void* d, int c, size n) {
+  void* r = d;
+  __asm__ volatile("rep stosb" : "+D"(d), "+c"(n) : "a"(c) : "memory");
+  return r;
+}
+)";
+// Volatile: the compiler must not make a call of the function out of its own loop.
+constexpr const char* kCopyByLoops = R"(
+typedef unsigned long word __attribute__((aligned(1), may_alias));
+void* memcpy(void* d, const void* s, size n) {
+  size i = 0;
+  for (; i + 8 <= n; i += 8) *(volatile word*)((char*)d + i) = *(const word*)((const char*)s + i);
+  for (; i < n; i++) ((volatile char*)d)[i] = ((const char*)s)[i];
+  return d;
+}
+void* memset(void* d, int c, size n) {
+  size i = 0;
+  for (; i + 8 <= n; i += 8) *(volatile word*)((char*)d + i) = (unsigned char)c * 0x0101010101010101ul;
+  for (; i < n; i++) ((volatile char*)d)[i] = (char)c;
+  return d;
+}
+)";
+
 // What the linked object holds besides kernels: the table, and the four functions that compilers
 // may call.
-std::string TableUnit(const std::vector<std::string>& hashes) {
+std::string TableUnit(const SocSpec& soc, const std::vector<std::string>& hashes) {
   std::string text =
       "typedef struct { unsigned abi_version, count; const void* const* kernels; } table;\n"
-      "typedef unsigned long size;\n"
-      "void* memcpy(void* d, const void* s, size n) { void* r = d; __asm__ volatile(\"rep movsb\" "
-      ": "
-      "\"+D\"(d), \"+S\"(s), \"+c\"(n) : : \"memory\"); return r; }\n"
-      "void* memset(void* d, int c, size n) { void* r = d; __asm__ volatile(\"rep stosb\" : "
-      "\"+D\"(d), "
-      "\"+c\"(n) : \"a\"(c) : \"memory\"); return r; }\n"
+      "typedef unsigned long size;\n";
+  text += soc.IsArm() ? kCopyByLoops : kCopyByStrings;
+  text +=
       "void* memmove(void* d, const void* s, size n) {\n"
       "  if ((size)d - (size)s >= n) return memcpy(d, s, n);\n"
       "  for (volatile char *p = d; n--;) p[n] = ((const volatile char*)s)[n];\n"
@@ -212,7 +250,7 @@ Status CompileMissing(Build& b, std::vector<int> missing) {
 
 Result<std::string> Link(const Build& b) {
   std::string table = b.folder.File("table.c"), out = b.folder.File("code.so");
-  GE_TRY(WriteFileAtomically(table, TableUnit(b.hashes)));
+  GE_TRY(WriteFileAtomically(table, TableUnit(b.soc, b.hashes)));
   std::vector<std::string> objects = b.objects;
   std::sort(objects.begin(), objects.end());
   objects.erase(std::unique(objects.begin(), objects.end()), objects.end());
@@ -231,6 +269,8 @@ Result<std::string> Link(const Build& b) {
                                    "-Wl,-z,noexecstack",
                                    "-Wl,--build-id=none",
                                    "-Wl,-s"};
+  AddTarget(b.soc, b.compiler, &argv);
+  if (b.compiler.is_clang && b.soc.machine != kThisMachine) argv.push_back("-fuse-ld=lld");
   if (b.options.sanitize.find("address") == std::string::npos) {
     argv.insert(argv.end(), {"-nostdlib", "-Wl,--no-undefined"});
   } else {

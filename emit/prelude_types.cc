@@ -153,10 +153,38 @@ constexpr const char* kAvx2 = R"(
 #define MIN_PS(a, b) __builtin_ia32_minps256(a, b)
 #define F16_TO_F32(x) __builtin_ia32_vcvtph2ps256(x)
 #define F32_TO_F16(x) __builtin_ia32_vcvtps2ph256(x, 0)
+)";
+
+// Where there are no masks: one element at a time.
+constexpr const char* kTails = R"(
 #define TAIL(b, e) \
 FN v##e v_ld##b##n(const void* p, si64 n) { v##e r = {}; for (int l = 0; l < n; l++) r[l] = s_ld##b((const char*)p + l * b); return r; } \
 FN void v_st##b##n(void* p, v##e x, si64 n) { for (int l = 0; l < n; l++) s_st##b((char*)p + l * b, x[l]); }
 TAIL(1, u8) TAIL(2, u16) TAIL(4, u32) TAIL(8, u64)
+)";
+
+// NEON. The maximum is written as a choice: b if unordered, as on x86; the instruction gives NaN.
+constexpr const char* kNeon = R"(
+#define NEON1(name, text, T, F) FN T name(F x) { T r; __asm__(text : "=w"(r) : "w"(x)); return r; }
+NEON1(neon_floor, "frintm %0.4s, %1.4s", vf32, vf32) NEON1(neon_ceil, "frintp %0.4s, %1.4s", vf32, vf32)
+NEON1(neon_trunc, "frintz %0.4s, %1.4s", vf32, vf32) NEON1(neon_round, "frintn %0.4s, %1.4s", vf32, vf32)
+NEON1(neon_sqrt, "fsqrt %0.4s, %1.4s", vf32, vf32)
+NEON1(neon_half, "fcvtl %0.4s, %1.4h", vf32, vi16) NEON1(neon_unhalf, "fcvtn %0.4h, %1.4s", vi16, vf32)
+FN vf32 neon_fma(vf32 a, vf32 b, vf32 c) { __asm__("fmla %0.4s, %1.4s, %2.4s" : "+w"(c) : "w"(a), "w"(b)); return c; }
+FN vf32 neon_pick(vi32 m, vf32 a, vf32 b) { return (vf32)(((vi32)a & m) | ((vi32)b & ~m)); }
+#define ROUND_PS(x, i) ((i) == 9 ? neon_floor(x) : (i) == 10 ? neon_ceil(x) : (i) == 11 ? neon_trunc(x) : neon_round(x))
+#define FMA_PS(a, b, c) neon_fma(a, b, c)
+#define SQRT_PS(x) neon_sqrt(x)
+#define MAX_PS(a, b) neon_pick((vi32)(a > b), a, b)
+#define MIN_PS(a, b) neon_pick((vi32)(a < b), a, b)
+#define F16_TO_F32(x) neon_half(x)
+#define F32_TO_F16(x) neon_unhalf(x)
+)";
+
+constexpr const char* kNeonGemm = R"(
+#define GEMM_LOAD(x, p, i) __asm__ volatile("ldr %q0, %1" : "=w"(x) : "m"(*(const vf32_m*)((p) + (i) * 4)))
+#define GEMM_BROADCAST(x, p, i) __asm__ volatile("ld1r {%0.4s}, %1" : "=w"(x) : "Q"(*(const sf32_m*)((p) + (i) * 4)))
+#define GEMM_FMA(c, a, b) __asm__ volatile("fmla %0.4s, %1.4s, %2.4s" : "+w"(c) : "w"(a), "w"(b))
 )";
 
 // The instruction template of BrGemm. Volatile: the order of the text is the order of the code.
@@ -179,9 +207,10 @@ std::string PreludeTypes(const SocSpec& soc) {
   text += kScalarTypes;
   text += "FN vi32 v_iota_i32(void) { return (vi32){" + iota + "}; }\n";
   text += "FN vi64 v_iota_i64(void) { return (vi64){" + iota + "}; }\n";
-  text += soc.masks ? kAvx512 : kAvx2;
+  text += soc.IsArm() ? kNeon : soc.masks ? kAvx512 : kAvx2;
+  if (!soc.masks) text += kTails;
   text += kVectorMath;
-  text += kGemm;
+  text += soc.IsArm() ? kNeonGemm : kGemm;
   // The half conversions as functions with one name for both widths.
   text +=
       "FN vf32 v_half(vu16 x) { return F16_TO_F32((vi16)x); }\n"

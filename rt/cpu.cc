@@ -21,9 +21,11 @@ struct Feature {
   unsigned bit;
   uint64_t saved;  // XCR0 bits that must be set
 };
+constexpr unsigned kEveryArm = ~0u;  // instead of a leaf: what each 64-bit ARM has
 constexpr uint64_t kYmm = 0x6, kZmm = 0xe6, kTile = 0x60000;
 
 constexpr std::array kFeatures = {
+    Feature{"neon", kEveryArm, 0, kEax, 0, 0},
     Feature{"sse42", 1, 0, kEcx, 20, 0},
     Feature{"popcnt", 1, 0, kEcx, 23, 0},
     Feature{"avx", 1, 0, kEcx, 28, kYmm},
@@ -72,6 +74,7 @@ uint64_t SavedRegisters() {
 }
 
 bool Present(const Feature& f) {
+  if (f.leaf == kEveryArm) return false;
   std::array<unsigned, 4> r{};
   if (__get_cpuid_count(f.leaf, f.subleaf, &r[0], &r[1], &r[2], &r[3]) == 0) return false;
   return (r[f.reg] >> f.bit & 1) != 0 && (SavedRegisters() & f.saved) == f.saved;
@@ -83,7 +86,7 @@ bool AskForTiles() {
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 #else
-bool Present(const Feature&) { return false; }
+bool Present(const Feature& f) { return f.leaf == kEveryArm; }
 bool AskForTiles() { return false; }
 #endif
 

@@ -19,5 +19,6 @@ bool RegisterChip(Chip chip);
 // Vector width, compiler flags and load-time features of an x86-64 level (3 or 4): what others
 // start from.
 SocSpec X86Level(int level);
+SocSpec Aarch64();
 
 }  // namespace ge

@@ -1,7 +1,10 @@
 // The CPU that runs this process, by its feature bits: the highest x86-64 level it has, its cache
 // sizes and extensions. Invariant: code for HostSoc() runs on this machine.
-#include <cpuid.h>
 #include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "soc/chips.h"
 
@@ -9,6 +12,7 @@ namespace ge {
 
 namespace {
 
+#if defined(__x86_64__)
 bool HasAvx512() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
@@ -23,6 +27,8 @@ bool HasAmx() {
   return (d & kAmx) == kAmx;
 }
 
+#endif
+
 int64_t CacheBytes(int name, int64_t otherwise) {
   long bytes = sysconf(name);
   return bytes > 0 ? bytes : otherwise;
@@ -31,11 +37,16 @@ int64_t CacheBytes(int name, int64_t otherwise) {
 }  // namespace
 
 SocSpec HostSoc() {
+#if defined(__x86_64__)
   __builtin_cpu_init();
   SocSpec soc = X86Level(HasAvx512() ? 4 : 3);
+#else
+  SocSpec soc = Aarch64();
+#endif
   soc.name = "host";
   soc.l1_bytes = CacheBytes(_SC_LEVEL1_DCACHE_SIZE, soc.l1_bytes);
   soc.l2_bytes = CacheBytes(_SC_LEVEL2_CACHE_SIZE, soc.l2_bytes);
+#if defined(__x86_64__)
   if (soc.masks && __builtin_cpu_supports("avx512vnni")) {
     soc.vnni = true;
     soc.cc_flags.push_back("-mavx512vnni");
@@ -47,6 +58,7 @@ SocSpec HostSoc() {
     soc.bf16 = true;
     soc.features.push_back("avx512bf16");
   }
+#endif
   return soc;
 }
 

@@ -12,8 +12,9 @@
 namespace ge {
 
 struct SocSpec {
-  std::string name;       // "host", "x86-64-v3", "x86-64-v4", "sapphirerapids", ...
-  int vector_bytes = 32;  // 32: AVX2, 64: AVX-512
+  std::string name;                // "host", "x86-64-v3", "x86-64-v4", "sapphirerapids", ...
+  std::string machine = "x86_64";  // or "aarch64": as `uname -m` says
+  int vector_bytes = 32;           // 16: NEON, 32: AVX2, 64: AVX-512
   int vector_registers = 16;
   bool masks = false;  // AVX-512 mask registers
   bool amx = false, vnni = false;
@@ -24,6 +25,7 @@ struct SocSpec {
   double dram_gb_per_s = 15, l2_gb_per_s = 80;
   std::vector<std::string> cc_flags;  // -march=... and kin
   std::vector<std::string> features;  // CPU feature names that the code needs, checked on load
+  bool IsArm() const { return machine == "aarch64"; }
   int F32Lanes() const { return vector_bytes / 4; }
 };
 

@@ -22,6 +22,14 @@ TEST(Soc, LevelsDifferInWidth) {
   EXPECT_TRUE(FindSoc("sapphirerapids", nullptr)->amx);
 }
 
+TEST(Soc, ArmIsAnotherMachine) {
+  auto soc = FindSoc("aarch64", nullptr);
+  ASSERT_TRUE(soc.ok());
+  EXPECT_TRUE(soc->IsArm());
+  EXPECT_EQ(soc->F32Lanes(), 4);
+  EXPECT_FALSE(HostSoc().IsArm());
+}
+
 TEST(Soc, AscendIsHostWithNote) {
   std::string note;
   auto soc = FindSoc("Ascend310P3", &note);

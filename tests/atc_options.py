@@ -91,7 +91,8 @@ class Refusals(Case):
         for args, code in (
                 (["--mode=30"], "E10055"), (["--cluster_config=" + f], "E10055"),
                 (["--hccl_sub_comm_config=" + f], "E10055"), (["--compression_optimize_conf=" + f], "E10055"),
-                (["--host_env_cpu=aarch64"], "E10055"), (["--precision_mode_v2=cube_hif8"], "E10055"),
+                (["--host_env_cpu=aarch64", "--soc_version=x86-64-v3"], "E10056"),
+                (["--host_env_cpu=aarch64", "--tune", "--op_bank_path=" + self.folder], "E10055"), (["--precision_mode_v2=cube_hif8"], "E10055"),
                 (["--weight=" + f], "E10055"), (["--output_type=HIF8"], "E10055"), (["--auto_tune_mode=GA"], "E10060"),
                 (["--nothing=1"], "E10060"), (["stray"], "E10060"),
                 (["--output_type=FP7"], "E10001"), (["--opt_level=9"], "E10001"), (["--cc="], "E10004"),

@@ -45,6 +45,9 @@ set_tests_properties(loop_overhead PROPERTIES LABELS release_only)
 add_test(NAME conformance_data COMMAND ${CMAKE_SOURCE_DIR}/tests/conformance/run --mode none)
 set_tests_properties(conformance_data PROPERTIES FIXTURES_SETUP conformance_data SKIP_RETURN_CODE 77 TIMEOUT 900
   LABELS release_only FIXTURES_REQUIRED peer)
+# The runtime and generated code for ARM, under an emulator.
+add_test(NAME aarch64 COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/cross/run.py ${CMAKE_BINARY_DIR})
+set_tests_properties(aarch64 PROPERTIES LABELS release_only SKIP_RETURN_CODE 77 TIMEOUT 900)
 # A thousand shapes through one dynamic model (bench/bench.cmake makes the program).
 add_test(NAME shapes COMMAND sh -c "$<TARGET_FILE:bench_shapes> ${models}/conv.om --runs 10")
 set_tests_properties(shapes PROPERTIES FIXTURES_REQUIRED compiled)

@@ -165,7 +165,7 @@ Fault FillRequest(const AtcOptions& o, Plan* p, std::vector<std::string>* notes)
   r.output = output.ends_with(".om") ? output : output + ".om";
   if (Fault f = CheckPaths(r.model, r.output); f.any()) return f;
   r.description = std::make_shared<std::map<std::string, std::string>>();
-  r.soc_version = o.Get("soc_version");
+  r.soc_version = ChipOf(o);
   r.compiler = o.Get("cc");
   r.cache_dir = o.Get("cache_dir");
   r.external_weight = std::stoi(o.Get("external_weight"));
@@ -190,7 +190,7 @@ Fault FillRequest(const AtcOptions& o, Plan* p, std::vector<std::string>* notes)
       o.Has("keep_dtype") || o.Has("modify_mixlist") || o.Has("customize_dtypes");
   if (p->precision.mode == Precision::Mode::kMixed && p->precision.half == DType::kBF16 &&
       !exceptions) {
-    const auto soc = FindSoc(o.Get("soc_version"), nullptr);
+    const auto soc = FindSoc(ChipOf(o), nullptr);
     r.policy.bf16 = soc.ok() && soc->bf16;
     if (r.policy.bf16) p->precision.mode = Precision::Mode::kOrigin;
   }

@@ -47,9 +47,10 @@ constexpr OptionRow kOptions[] = {
     {"json", kOutput, kWorks, kText, "FILE", "result of --mode=1 and --mode=5"},
     {"host_env_os", kOutput, kWorks, kChoice, "linux", "system that runs the result"},
     {"host_env_cpu", kOutput, kWorks, kChoice, "x86_64|aarch64",
-     "processor that runs the result; aarch64 is refused"},
+     "processor that runs the result; aarch64 as with --soc_version=aarch64"},
     {"soc_version", kTarget, kWorks, kText, "host",
-     "host (default), x86-64-v3, x86-64-v4, sapphirerapids, or Ascend* (code for the host)"},
+     "host (default), x86-64-v3, x86-64-v4, sapphirerapids, aarch64, or Ascend* (code for the "
+     "host)"},
     {"virtual_type", kTarget, kAccepted, kZeroOne, "0", "shared devices"},
     {"core_type", kTarget, kAccepted, kChoice, "AiCore|VectorCore", "kind of core"},
     {"aicore_num", kTarget, kAccepted, kText, "N",

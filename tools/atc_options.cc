@@ -61,6 +61,11 @@ Fault Unsupported(const std::string& name, const std::string& value, const std::
   return {"E10055", fmt::format("[--{}={}] is not supported", name, value), instead};
 }
 
+// Is it one machine, unlike the host and the chips that stand for it?
+bool NamesMachine(const std::string& chip) {
+  return !chip.empty() && chip != "host" && !chip.starts_with("Ascend");
+}
+
 // Options that are known and refused.
 Fault CheckRefused(const AtcOptions& o) {
   if (o.Has("auto_tune_mode"))
@@ -73,8 +78,15 @@ Fault CheckRefused(const AtcOptions& o) {
   if (o.Has("compression_optimize_conf"))
     return Unsupported("compression_optimize_conf", o.Get("compression_optimize_conf"),
                        "compile a model that is quantised already (QDQ or QLinear operators)");
-  if (o.Is("host_env_cpu", "aarch64"))
-    return Unsupported("host_env_cpu", "aarch64", "this version generates code for x86_64");
+  const std::string chip = o.Get("soc_version");
+  if (o.Has("host_env_cpu") && NamesMachine(chip) &&
+      (chip == "aarch64") != o.Is("host_env_cpu", "aarch64"))
+    return {"E10056",
+            fmt::format("[--host_env_cpu={}] and [--soc_version={}] are different machines",
+                        o.Get("host_env_cpu"), chip),
+            "give one"};
+  if (o.Has("tune") && ChipOf(o) == "aarch64")
+    return Unsupported("tune", "aarch64", "tiles are measured on the machine that runs the model");
   if (o.Get("precision_mode_v2").ends_with("hif8"))
     return Unsupported("precision_mode_v2", o.Get("precision_mode_v2"), "this CPU has no hif8");
   if (o.Has("framework") && !o.Is("framework", "5")) {
@@ -342,6 +354,11 @@ std::string HelpMarkdown() {
   for (const ErrorRow& row : ErrorTable())
     text += fmt::format("| {} | {} | {} |\n", row.code, cell(row.cause), cell(row.solution));
   return text;
+}
+
+std::string ChipOf(const AtcOptions& o) {
+  const std::string chip = o.Get("soc_version");
+  return o.Is("host_env_cpu", "aarch64") && !NamesMachine(chip) ? "aarch64" : chip;
 }
 
 }  // namespace ge

@@ -63,6 +63,9 @@ Fault CheckValues(const AtcOptions& options, std::vector<std::string>* notes);
 std::string HelpText();
 std::string HelpMarkdown();
 
+// The chip to compile for: --soc_version, or the machine of --host_env_cpu.
+std::string ChipOf(const AtcOptions& options);
+
 // A small file, or the reason why not (E13000 to E13003).
 Fault ReadSmallFile(const std::string& option, const std::string& path, std::string* text);
 std::vector<std::string> SplitList(std::string_view text, char separator);  // parts are trimmed
