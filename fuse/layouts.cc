@@ -3,8 +3,9 @@
 //   1. A value is blocked if a convolution makes it, or an operator that works in any order
 //   (pointwise,
 //      pool, resize, concat, split) makes it of blocked values.
-//   2. A convolution wants its input blocked with a halo of its pads; one of fewer channels than C0
-//      takes ND with that halo. Inputs that cannot be so get a ge.TransData before them.
+//   2. A convolution wants its input blocked with a halo of its pads (depthwise ones need none:
+//      lower/cube_depthwise.cc); one of fewer channels than C0 takes ND with that halo. Inputs that
+//      cannot be so get a ge.TransData before them.
 //   3. What the caller, a host kernel, control flow or a reshape reads gets a ge.TransData to ND.
 //
 // Values of fewer than kFewChannels channels stay ND: pad lanes would be most of them.
@@ -164,12 +165,12 @@ class LayoutChoice {
     BlockedConv conv;
     if (!AsBlockedConv(g_, g_.node(n), &conv)) return;
     if (conv.depthwise) PackDepthwise(n);
-    std::vector<Halo> halo;
-    for (int i = 0; i < 2; ++i)
-      if (conv.pad_lo[i] || conv.pad_hi[i])
-        halo.push_back({2 + i, conv.pad_lo[i], conv.pad_hi[i], conv.fill});
     ValueId x = g_.node(n).inputs[0];
     bool wants_blocked = conv.channels_in >= c0_ || IsBlocked(x);
+    std::vector<Halo> halo;
+    for (int i = 0; i < 2; ++i)
+      if ((conv.pad_lo[i] || conv.pad_hi[i]) && !(conv.cuts && wants_blocked))
+        halo.push_back({2 + i, conv.pad_lo[i], conv.pad_hi[i], conv.fill});
     if (conv.bytes && !wants_blocked) return;  // copied with its pads by the kernel before
     const std::vector<Halo>& own = g_.value(x).halo;
     bool clash = !own.empty() && !halo.empty() && own[0].fill != halo[0].fill;
@@ -271,6 +272,8 @@ bool AsBlockedConv(const Graph& g, const Node& n, BlockedConv* conv) {
   int64_t group = AttrOr<int64_t>(n, "group", 1);
   found.depthwise = group > 1 && group == found.channels_in && group == found.channels_out;
   if (group != 1 && (!found.depthwise || found.bytes || transposed)) return false;
+  // As lower/cube_depthwise.cc unrolls them.
+  found.cuts = found.depthwise && ProvablyLe(w.type.Elements(), 49 * found.channels_in);
   std::vector<int64_t> cut;
   auto window = transposed ? PhaseWindow(n, Tail(x.type.dims, 2), Tail(w.type.dims, 2), &cut)
                            : ForwardWindow(n, Tail(x.type.dims, 2), Tail(w.type.dims, 2));

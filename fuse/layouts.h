@@ -12,6 +12,7 @@ namespace ge {
 // zero point) bytes, rank 4, constant weights, one group or depthwise, constant pads.
 struct BlockedConv {
   bool depthwise = false;
+  bool cuts = false;  // reads an input without a halo as well: its windows are cut at the edges
   int64_t channels_in = 0, channels_out = 0;
   std::vector<int64_t> pad_lo, pad_hi;  // of H and W
   bool bytes = false;                   // ConvInteger

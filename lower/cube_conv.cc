@@ -58,19 +58,19 @@ std::optional<ConvShape> ConvShapeOf(const Graph& g, const Node& node) {
   s.n = x.dims[0], s.c = x.dims[1], s.o = w.dims[s.transposed ? 1 : 0];
   s.w = x.dims.back(), s.ow = window->out[last];
   s.kw = window->kernel[last].value(), s.sw = window->stride[last], s.dw = window->dilation[last];
-  s.pad_left = window->pad_lo[last];
+  s.pad_left = window->pad_lo[last], s.pad_right = window->pad_hi[last];
   s.h = s.oh = 1;
   if (s.rank == 4) {
     s.h = x.dims[2], s.oh = window->out[0];
     s.kh = window->kernel[0].value(), s.sh = window->stride[0], s.dh = window->dilation[0];
-    s.pad_top = window->pad_lo[0];
+    s.pad_top = window->pad_lo[0], s.pad_bottom = window->pad_hi[0];
   }
   // Tiles are runs of pixels of a row, so a column is made one.
   if (s.rank == 4 && !s.transposed && s.w.IsConst(1) && s.ow.IsConst(1) && s.kw == 1 &&
       s.pad_left.IsConst(0) && !s.h.IsConst(1)) {
     s.turned = true;
     std::swap(s.h, s.w), std::swap(s.oh, s.ow), std::swap(s.kh, s.kw), std::swap(s.sh, s.sw);
-    std::swap(s.dh, s.dw), std::swap(s.pad_top, s.pad_left);
+    std::swap(s.dh, s.dw), std::swap(s.pad_top, s.pad_left), std::swap(s.pad_bottom, s.pad_right);
   }
   if (!ProvablyLe(0, s.pad_top) || !ProvablyLe(0, s.pad_left)) return std::nullopt;
   for (Expr e : {s.n, s.oh, s.ow, s.c, s.o}) {
@@ -122,11 +122,12 @@ class ConvLowering {
                     Batches(), s_.kh, in_.c0 == 1 ? 1 : s_.kw, flat_ ? " flat" : ""),
         [&](LoweringContext& c) { Kernel(c); });
     build_.NoteTile(problem_, tile_);
-    build_.AddBorders();
+    build_.AddBorders(ZeroesLanes());
     return std::move(build_.lowered);
   }
 
  private:
+  bool ZeroesLanes() const { return Units() == 1 && !s_.transposed; }
   // Columns are output channels: of one group, of one phase, or, where they are few, of all phases.
   bool Merged() const { return s_.Phases() > 1 && s_.o.value() < 8; }
   int64_t Columns() const {
@@ -284,6 +285,16 @@ class ConvLowering {
       Scattered(c, n, channel, oy * s_.up_h + FloorDiv(phase, s_.up_w) - s_.cut_h,
                 ox * s_.up_w + Mod(phase, s_.up_w) - s_.cut_w, acc);
     });
+    if (!ZeroesLanes() || DivisibleBy(s_.o, soc_.F32Lanes())) return;
+    auto zero = [&] {
+      c.b().For("row", m, LoopKind::kSerial, [&](Expr row) {
+        Expr at = x + row;
+        const bool plane = flat_ && s_.rank == 4;
+        ZeroPadLanes(c, s_, n, plane ? FloorDiv(at, s_.ow) : y, plane ? Mod(at, s_.ow) : at);
+      });
+    };
+    if (panels_ == 1) return zero();
+    c.b().If(c.b().Cast(c.b().Index(Eq(panel, panels_ - 1)), DType::kBool), zero);
   }
 
   // An output of a transposed convolution; the first and the last of a row may lie outside.

@@ -10,7 +10,7 @@ namespace ge {
 struct ConvShape {
   Expr n, c, h, w, o, oh, ow;
   int64_t kh = 1, kw = 1, sh = 1, sw = 1, dh = 1, dw = 1, group = 1;
-  Expr pad_top = 0, pad_left = 0;
+  Expr pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
   // A transposed convolution as a forward one (ops/window.h, PhaseWindow): output (y, x) stands for
   // up_h * up_w outputs from (y * up_h - cut_h, x * up_w - cut_w) on, each with weights of its own.
   // h, w, kh, kw, oh, ow are those of the forward form.
@@ -43,14 +43,23 @@ struct PaddedInput {
   Expr c1, height, width;      // extents; of the buffer
   Expr base, sn, sc1, sy, sx;  // the stride of c0 is 1
   Expr elements;
+  // The buffer has no rows (columns) for the pads: windows are to be cut at the edges.
+  bool cut_rows = false, cut_columns = false;
 };
 // The input where it lies, or a copy that a kernel of `build` makes.
-PaddedInput PadInput(CubeBuild& build, const ConvShape& s);
+// `cuts`: the kernel can cut its windows, so a halo is not needed.
+PaddedInput PadInput(CubeBuild& build, const ConvShape& s, bool cuts = false);
 int PaddedArg(LoweringContext& c, const ConvShape& s, const PaddedInput& in);
 
 // The constant zero point of a ConvInteger's input; false if it is none.
 bool ConstantZero(const Graph& g, const Node& node, int operand, int64_t* zero);
 
+// Pad lanes of outputs without a halo are zeroed by the kernel that writes the last block; the
+// others wait for CubeBuild::AddBorders.
+void ZeroPadLanes(LoweringContext& c, const ConvShape& s, Expr n, Expr y, Expr x);
+
+// Larger depthwise windows are loops over copied inputs, one column at a time.
+constexpr int64_t kMostTaps = 49;
 Lowered LowerDepthwise(const Graph& g, const Region& region, const SocSpec& soc,
                        const ConvShape& s);
 // Is F(4x4, 3x3) allowed by the tolerance, and faster by the cost model?

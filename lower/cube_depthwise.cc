@@ -4,7 +4,8 @@
 //   grid: images x channel blocks x groups of rows;  for row, tile of columns: vector over the
 //   channels of a block, an accumulator for each column
 //
-// The columns of a tile share the weights and, where the windows overlap, the inputs.
+// The columns of a tile share the weights and, where the windows overlap, the inputs. An input
+// without a halo is read where it lies: windows at the edges are cut, so nobody fills borders.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,8 +21,7 @@ namespace {
 using tile::LoopKind;
 using tile::Val;
 
-constexpr int kColumns = 4;        // of a tile
-constexpr int64_t kMostTaps = 49;  // larger windows are loops, one column at a time
+constexpr int kColumns = 4;  // of a tile
 
 class DepthwiseLowering {
  public:
@@ -29,15 +29,17 @@ class DepthwiseLowering {
       : build_(g, region, soc), s_(s) {}
 
   Lowered Run() {
-    in_ = PadInput(build_, s_);
+    in_ = PadInput(build_, s_, Unrolled());
     PackWeights();
     build_.AddKernel(fmt::format("depthwise {}x{} by {}", s_.kh, s_.kw, in_.c0),
                      [&](LoweringContext& c) { Kernel(c); });
-    build_.AddBorders();
+    build_.AddBorders(true);
     return std::move(build_.lowered);
   }
 
  private:
+  bool Unrolled() const { return s_.kh * s_.kw <= kMostTaps; }
+
   void PackWeights() {
     const int64_t c0 = in_.c0, c1 = in_.c1.value(), window = s_.kh * s_.kw, channels = s_.c.value();
     Pack pack;
@@ -69,60 +71,130 @@ class DepthwiseLowering {
            c1 = s_.n.IsConst(1) ? plane : Mod(plane, in_.c1);
       Expr first = part * rows;
       Expr count = DivisibleBy(s_.oh, rows) ? Expr(rows) : Min(rows, s_.oh - first);
-      c.b().For("y", count, LoopKind::kSerial, [&](Expr y) {
-        const int columns = s_.kh * s_.kw <= kMostTaps ? kColumns : 1;
-        ForRowTiles(c.b(), s_.ow, columns, [&](Expr x, int m) { Tile(c, n, c1, first + y, x, m); });
-      });
+      c.b().For("y", count, LoopKind::kSerial, [&](Expr y) { Row(c, {n, c1, first + y}); });
     });
   }
 
-  // Columns [x, x + m) of row y.
-  void Tile(LoweringContext& c, Expr n, Expr c1, Expr y, Expr x, int m) {
+  struct Place {
+    Expr n, c1, y;
+    bool cut = false;  // rows of the window may lie outside
+  };
+  // Steps of the window along an axis that are inside.
+  struct Steps {
+    Expr first, end;
+    Expr Count() const { return end - first; }
+  };
+  Steps RowsOf(Expr y) const {
+    if (!in_.cut_rows) return {0, s_.kh};
+    return Inside(s_.pad_top - y * s_.sh, s_.dh, s_.kh, s_.h);
+  }
+  Steps ColumnsOf(Expr x) const {
+    if (!in_.cut_columns) return {0, s_.kw};
+    return Inside(s_.pad_left - x * s_.sw, s_.dw, s_.kw, s_.w);
+  }
+  static Steps Inside(Expr before, int64_t dilation, int64_t kernel, Expr extent) {
+    return {Max(0, CeilDiv(before, dilation)), Min(kernel, CeilDiv(before + extent, dilation))};
+  }
+
+  void Row(LoweringContext& c, Place at) {
+    if (!in_.cut_rows) return Columns(c, at);
+    Expr top = at.y * s_.sh - s_.pad_top;
+    Expr whole = And(Le(0, top), Lt(top + (s_.kh - 1) * s_.dh, s_.h));
+    c.b().If(
+        c.b().Cast(c.b().Index(whole), DType::kBool), [&] { Columns(c, at); },
+        [&] { at.cut = true, Columns(c, at); });
+  }
+
+  // The columns whose windows are inside in tiles; those at the edges too if they are known.
+  void Columns(LoweringContext& c, const Place& at) {
+    auto tiles = [&](Expr first, Expr count) {
+      ForRowTiles(c.b(), count, Unrolled() ? kColumns : 1,
+                  [&](Expr x, int m) { Tile(c, at, first + x, m, false); });
+    };
+    if (!in_.cut_columns) return tiles(0, s_.ow);
+    const Expr reach = (s_.kw - 1) * s_.dw + 1;
+    const Expr left = Min(CeilDiv(s_.pad_left, s_.sw), s_.ow);
+    const Expr right = Min(Max(left, FloorDiv(s_.w + s_.pad_left - reach, s_.sw) + 1), s_.ow);
+    auto edge = [&](Expr first, Expr count) {
+      if (!s_.ow.IsConst() || !s_.w.IsConst()) {
+        c.b().For("x", count, LoopKind::kSerial, [&](Expr x) { Tile(c, at, first + x, 1, true); });
+        return;
+      }
+      for (int64_t x = 0; x < count.value(); x += kColumns)
+        Tile(c, at, first + x, static_cast<int>(std::min<int64_t>(kColumns, count.value() - x)),
+             true);
+    };
+    edge(0, left);
+    tiles(left, right - left);
+    edge(right, s_.ow - right);
+  }
+
+  // Columns [x, x + m) of a row; `edge`: their windows may reach outside.
+  void Tile(LoweringContext& c, const Place& at, Expr x, int m, bool edge) {
     auto lanes = [&](int64_t count) {
       c.b().For("c", count, LoopKind::kVector, [&](Expr lane) {
-        std::vector<Val> sums = s_.kh * s_.kw <= kMostTaps
-                                    ? Sums(c, n, c1, y, x, m, lane)
-                                    : std::vector<Val>{Sum(c, n, c1, y, x, lane)};
-        Expr channel = c1 * in_.c0 + lane;
+        std::vector<Val> sums = Sums(c, at, x, m, edge, lane);
+        Expr channel = at.c1 * in_.c0 + lane;
         Val bias;
         if (s_.has_bias) bias = c.b().Let(c.Read(s_.bias, {channel}));
         for (int j = 0; j < m; ++j)
-          c.Yield(s_.y, s_.At(n, channel, y, x + j), s_.has_bias ? sums[j] + bias : sums[j]);
+          c.Yield(s_.y, s_.At(at.n, channel, at.y, x + j), s_.has_bias ? sums[j] + bias : sums[j]);
       });
     };
     const int64_t last = s_.c.value() % in_.c0;
     if (last == 0) return lanes(in_.c0);
     c.b().If(
-        c.b().Cast(c.b().Index(Lt(c1, in_.c1 - 1)), DType::kBool), [&] { lanes(in_.c0); },
-        [&] { lanes(last); });
+        c.b().Cast(c.b().Index(Lt(at.c1, in_.c1 - 1)), DType::kBool), [&] { lanes(in_.c0); },
+        [&] {
+          lanes(last);
+          for (int j = 0; j < m; ++j) ZeroPadLanes(c, s_, at.n, at.y, x + j);
+        });
   }
 
-  Val Input(LoweringContext& c, Expr n, Expr c1, Expr y, Expr x, Expr i, Expr j, Expr lane) {
-    return c.b().Load(x_, in_.base + n * in_.sn + c1 * in_.sc1 + (y * s_.sh + i * s_.dh) * in_.sy +
-                              (x * s_.sw + j * s_.dw) * in_.sx + lane);
-  }
-  Val Weight(LoweringContext& c, Expr c1, Expr i, Expr j, Expr lane) {
-    return c.b().Load(w_, ((c1 * s_.kh + i) * s_.kw + j) * in_.c0 + lane);
+  Val Product(LoweringContext& c, const Place& at, Expr x, Expr i, Expr j, Expr lane) {
+    Val input = c.b().Load(x_, in_.base + at.n * in_.sn + at.c1 * in_.sc1 +
+                                   (at.y * s_.sh + i * s_.dh) * in_.sy +
+                                   (x * s_.sw + j * s_.dw) * in_.sx + lane);
+    return input * c.b().Load(w_, ((at.c1 * s_.kh + i) * s_.kw + j) * in_.c0 + lane);
   }
 
-  Val Sum(LoweringContext& c, Expr n, Expr c1, Expr y, Expr x, Expr lane) {
-    return c.b().Reduce(tile::ReduceOp::kSum, {s_.kh, s_.kw}, [&](const std::vector<Expr>& k) {
-      return Input(c, n, c1, y, x, k[0], k[1], lane) * Weight(c, c1, k[0], k[1], lane);
-    });
+  // As loops.
+  Val Sum(LoweringContext& c, const Place& at, Expr x, Expr lane) {
+    const Steps rows = RowsOf(at.y), columns = ColumnsOf(x);
+    return c.b().Reduce(tile::ReduceOp::kSum, {rows.Count(), columns.Count()},
+                        [&](const std::vector<Expr>& k) {
+                          return Product(c, at, x, rows.first + k[0], columns.first + k[1], lane);
+                        });
+  }
+
+  // The steps of column x in row i of the window, added to `sum` if there is one.
+  Val RowOfWindow(LoweringContext& c, const Place& at, Expr x, const Steps& steps, Expr i, Val sum,
+                  Expr lane) {
+    for (int64_t j = steps.first.value(); j < steps.end.value(); ++j) {
+      Val product = Product(c, at, x, i, j, lane);
+      sum = sum.valid() ? sum + product : product;
+    }
+    return sum.valid() ? sum : c.b().F(0);
   }
 
   // Row by row of the window, so that few weights and inputs are alive at once.
-  std::vector<Val> Sums(LoweringContext& c, Expr n, Expr c1, Expr y, Expr x, int m, Expr lane) {
+  std::vector<Val> Sums(LoweringContext& c, const Place& at, Expr x, int m, bool edge, Expr lane) {
+    auto steps = [&](int column) { return edge ? ColumnsOf(x + column) : Steps{0, s_.kw}; };
+    if (!Unrolled() || !steps(0).Count().IsConst()) return {Sum(c, at, x, lane)};
     std::vector<Val> sums(m);
-    for (int64_t i = 0; i < s_.kh; ++i) {
-      for (int column = 0; column < m; ++column) {
-        Val sum = sums[column];
-        for (int64_t j = 0; j < s_.kw; ++j) {
-          Val product = Input(c, n, c1, y, x + column, i, j, lane) * Weight(c, c1, i, j, lane);
-          sum = sum.valid() ? sum + product : product;
-        }
-        sums[column] = c.b().Let(sum);
+    if (at.cut) {
+      const Steps rows = RowsOf(at.y);
+      for (int j = 0; j < m; ++j) {
+        sums[j] =
+            c.b().Reduce(tile::ReduceOp::kSum, {rows.Count()}, [&](const std::vector<Expr>& k) {
+              return RowOfWindow(c, at, x + j, steps(j), rows.first + k[0], {}, lane);
+            });
       }
+      return sums;
+    }
+    for (int64_t i = 0; i < s_.kh; ++i) {
+      for (int j = 0; j < m; ++j)
+        sums[j] = c.b().Let(RowOfWindow(c, at, x + j, steps(j), i, sums[j], lane));
     }
     return sums;
   }

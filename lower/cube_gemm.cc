@@ -159,10 +159,11 @@ void CubeBuild::NoteTile(const std::string& problem, const GemmTile& tile) {
   lowered.kernels.back().tile = fmt::format("{}x{}", tile.m, tile.nv);
 }
 
-void CubeBuild::AddBorders() {
+void CubeBuild::AddBorders(bool lanes_done) {
   std::vector<ValueId> rest;
   for (ValueId v : region.outputs) {
-    if (HasBorder(BufferView(g.value(v)))) rest.push_back(v);
+    const View view = BufferView(g.value(v));
+    if (view.HasHalo() || (view.HasPadLanes() && !lanes_done)) rest.push_back(v);
   }
   while (!rest.empty()) {
     View view = BufferView(g.value(rest[0]));

@@ -61,8 +61,9 @@ class CubeBuild {
   void AddKernel(const std::string& schedule, const std::function<void(LoweringContext&)>& body);
   // The last kernel's register tile is one of several that would do.
   void NoteTile(const std::string& problem, const GemmTile& tile);
-  // Zeroes pad lanes and halos of the region's outputs.
-  void AddBorders();
+  // Zeroes pad lanes and halos of the region's outputs. `lanes_done`: the kernel itself zeroed pad
+  // lanes where there is no halo.
+  void AddBorders(bool lanes_done = false);
 };
 
 Lowered LowerCubeMatMul(const Graph& g, const Region& region, const SocSpec& soc,

@@ -17,7 +17,7 @@ Expr Reached(Expr out, int64_t stride, int64_t kernel, int64_t dilation) {
   return (out - 1) * stride + (kernel - 1) * dilation + 1;
 }
 
-std::optional<PaddedInput> InPlace(const CubeBuild& build, const ConvShape& s) {
+std::optional<PaddedInput> InPlace(const CubeBuild& build, const ConvShape& s, bool cuts) {
   const Value& value = build.g.value(s.x);
   for (NodeId n : build.region.nodes) {
     if (build.g.value(s.x).producer == n) return std::nullopt;
@@ -41,16 +41,21 @@ std::optional<PaddedInput> InPlace(const CubeBuild& build, const ConvShape& s) {
   in.base = v.offset;
   in.sn = v.strides[0];
   in.sc1 = v.strides[1];
-  auto fits = [&](int d, Expr dim, Expr pad, Expr reached) {
-    return ProvablyLe(pad, v.halo_lo[d]) && ProvablyLe(reached - pad - dim, v.halo_hi[d]);
+  // Windows never reach beyond the pads.
+  auto fits = [&](int d, Expr dim, Expr lo, Expr hi, Expr reached) {
+    return ProvablyLe(lo, v.halo_lo[d]) &&
+           (ProvablyLe(hi, v.halo_hi[d]) || ProvablyLe(reached - lo - dim, v.halo_hi[d]));
   };
+  cuts = cuts && blocked && s.pad_top.IsConst() && s.pad_left.IsConst();
   const int w = s.turned ? 2 : 1 + spatial, h = s.turned ? 3 : 2;  // positions of the dims
-  if (!fits(w, s.w, s.pad_left, Reached(s.ow, s.sw, s.kw, s.dw))) return std::nullopt;
+  in.cut_columns = !fits(w, s.w, s.pad_left, s.pad_right, Reached(s.ow, s.sw, s.kw, s.dw));
+  if (in.cut_columns && !cuts) return std::nullopt;
   in.sx = v.strides[w];
   in.width = v.extents[w];
   in.base = in.base + (v.halo_lo[w] - s.pad_left) * in.sx;
   if (spatial == 2) {
-    if (!fits(h, s.h, s.pad_top, Reached(s.oh, s.sh, s.kh, s.dh))) return std::nullopt;
+    in.cut_rows = !fits(h, s.h, s.pad_top, s.pad_bottom, Reached(s.oh, s.sh, s.kh, s.dh));
+    if (in.cut_rows && !cuts) return std::nullopt;
     in.sy = v.strides[h];
     in.height = v.extents[h];
     in.base = in.base + (v.halo_lo[h] - s.pad_top) * in.sy;
@@ -128,8 +133,8 @@ class RowCopy {
 
 }  // namespace
 
-PaddedInput PadInput(CubeBuild& build, const ConvShape& s) {
-  if (std::optional<PaddedInput> in = InPlace(build, s)) return *in;
+PaddedInput PadInput(CubeBuild& build, const ConvShape& s, bool cuts) {
+  if (std::optional<PaddedInput> in = InPlace(build, s, cuts)) return *in;
   const bool depthwise = s.group == s.c.value() && s.group > 1;
   const int64_t lanes = depthwise ? build.soc.F32Lanes() : 16;
   const int64_t few = IsInteger(s.type) ? (s.ChannelsPerGroup() + 3) / 4 * 4 : 1;
@@ -156,6 +161,18 @@ PaddedInput PadInput(CubeBuild& build, const ConvShape& s) {
 int PaddedArg(LoweringContext& c, const ConvShape& s, const PaddedInput& in) {
   if (in.temp < 0) return c.ArgOf(s.x);
   return c.AddArg({KernelArg::Kind::kTemp, in.temp}, "padded", s.type, in.elements, false);
+}
+
+void ZeroPadLanes(LoweringContext& c, const ConvShape& s, Expr n, Expr y, Expr x) {
+  for (ValueId v : c.region().outputs) {
+    const View& view = c.ViewOf(v);
+    if (!view.HasPadLanes() || view.HasHalo()) continue;
+    const Expr channels = s.o, used = Mod(channels, view.order[1].tile);
+    c.b().For("pad", view.order[1].tile - used, LoopKind::kVector, [&](Expr lane) {
+      c.b().Store(c.ArgOf(v), view.Offset(s.At(n, channels + lane, y, x)),
+                  c.b().Const(ComputeType(c.graph().value(v).type.dtype), 0));
+    });
+  }
 }
 
 int64_t RowsPerChunk(const SocSpec& soc, double ns_per_row, int64_t rows, double other_chunks) {

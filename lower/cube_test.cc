@@ -160,6 +160,28 @@ TEST(CubeConv, DepthwiseAndGroups) {
   ExpectSame(Conv(64, 32, 5, 6, 3, "pads=[1,1,1,1], group=2", 2), {}, Blocked(1, 0));
 }
 
+// Without a halo: windows cut at one edge, at both, or wholly outside; sizes known and not.
+TEST(CubeConv, DepthwiseCutsItsWindows) {
+  for (const char* attrs : {"pads=[2,2,2,2]", "pads=[2,1,2,3], strides=[2,1]",
+                            "pads=[4,4,4,4], dilations=[2,2]", "pads=[1,2,2,0], strides=[2,2]",
+                            "pads=[6,0,5,6]", "pads=[2,2,2,2], strides=[3,2], dilations=[1,2]"}) {
+    for (auto [h, w] : {std::pair{9, 14}, {3, 12}, {1, 5}, {7, 4}, {2, 1}}) {
+      for (int c : {16, 24}) {
+        const std::string group = fmt::format("group={}, ", c) + attrs;
+        auto text = [&](const std::string& hw) {
+          return fmt::format(
+              "graph g(%x: f32[2,{0},{1}], %w: f32[{0},1,5,5], %wb: f32[{0}]) -> (%z) {{ %y = "
+              "Conv(%x, %w, %wb) {{{2}}} %z = Relu(%y) }}",
+              c, hw, group);
+        };
+        if (!ParseGraph(text(fmt::format("{},{}", h, w))).ok()) continue;  // no room for a window
+        ExpectSame(text(fmt::format("{},{}", h, w)), {}, Blocked(0, h % 2));
+        ExpectSame(text("h,w"), {{"h", h}, {"w", w}}, Blocked(0, h % 2));
+      }
+    }
+  }
+}
+
 TEST(CubeConv, ResidualAndSymbolicWidth) {
   const std::string text =
       "graph g(%x: f32[1,16,6,n], %w: f32[32,16,3,3], %r: f32[1,32,6,n]) -> (%z) {"
