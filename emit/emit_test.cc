@@ -475,5 +475,43 @@ TEST(Emit, RoundedQuotientsByAConstant) {
   RunCases(cases);
 }
 
+// Bytes of rounded quotients and what is read of them again, NaN and both ends included.
+TEST(Emit, QuantisedAndReadAgain) {
+  struct To {
+    float step;
+    int zero;
+    DType type;
+  };
+  ExprArena arena;
+  std::vector<Case> cases;
+  for (const To to : {To{0.0247f, 0, DType::kU8}, To{0.02352941f, 128, DType::kU8},
+                      To{0.5f, -3, DType::kI8}, To{0.0039215f, 200, DType::kU8}}) {
+    for (const bool again : {false, true}) {
+      Case c;
+      c.name = "bytes by " + std::to_string(to.step) + (again ? " again" : "");
+      std::vector<float> in = SpecialFloats();
+      for (int q = -1200; q < 1200; ++q) in.push_back(static_cast<float>(q) / 4 * to.step);
+      const int64_t n = static_cast<int64_t>(in.size());
+      const double least = to.type == DType::kI8 ? -128 : 0, step = static_cast<double>(to.step);
+      Builder b(c.kernel, arena);
+      c.out = again ? DType::kF32 : DType::kI32;
+      int x = b.Arg("x", DType::kF32, n, false), y = b.Arg("y", c.out, n, true);
+      b.For("i", n, LoopKind::kVector, [&](Expr i) {
+        Val v = b.Binary(Op::kMax, b.Load(x, i), b.F(-1e4));  // the second bound is tighter
+        v = b.Binary(Op::kMax, v, b.F((least - to.zero) * step));
+        v = b.Binary(Op::kMin, v, b.F((least - to.zero + 255) * step));
+        Val q = b.Cast(b.Unary(Op::kRound, v / b.F(step)), DType::kI32);
+        const Val zero = b.ConstInt(DType::kI32, to.zero);
+        q = b.Narrow(to.zero ? q + zero : q, to.type);
+        if (again) q = b.Cast(to.zero ? q - zero : q, DType::kF32) * 2.0;
+        b.Store(y, i, q);
+      });
+      c.buffers = {TestBuffer::Of(in), TestBuffer::Of(std::vector<int32_t>(in.size()))};
+      cases.push_back(std::move(c));
+    }
+  }
+  RunCases(cases);
+}
+
 }  // namespace
 }  // namespace ge::emit

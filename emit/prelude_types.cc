@@ -103,6 +103,12 @@ FN int v_any(vbool m) { int r = 0; LANES r |= m[l]; return r; }
 FN vf32 v_fma(vf32 a, vf32 b, vf32 c) { return FMA_PS(a, b, c); }
 FN vf32 v_sqrt_f32(vf32 x) { return SQRT_PS(x); }
 #endif
+// Where the instruction is not known, NaN gives any number whose lowest byte is 0.
+#ifdef RINT_I32
+FN vi32 v_rint_i32(vf32 x) { return RINT_I32(x); }
+#else
+FN vi32 v_rint_i32(vf32 x) { return v_cvt(v_round_f32(x), i32); }
+#endif
 )";
 
 constexpr const char* kAvx512 = R"(
@@ -117,6 +123,7 @@ constexpr const char* kAvx512 = R"(
 #define MAX_PS(a, b) __builtin_ia32_maxps512_mask(a, b, a, -1, 4)
 #define MIN_PS(a, b) __builtin_ia32_minps512_mask(a, b, a, -1, 4)
 #endif
+#define RINT_I32(x) __builtin_ia32_cvtps2dq512_mask(x, (vi32){}, -1, 4)
 #define SCALEF_PS(a, b) __builtin_ia32_scalefps512_mask(a, b, a, -1, 4)
 #define F16_TO_F32(x) __builtin_ia32_vcvtph2ps512_mask(x, (vf32){}, -1, 4)
 #define F32_TO_F16(x) __builtin_ia32_vcvtps2ph512_mask(x, 0, (vi16){}, -1)
@@ -151,6 +158,7 @@ constexpr const char* kAvx2 = R"(
 #define SQRT_PS(x) __builtin_ia32_sqrtps256(x)
 #define MAX_PS(a, b) __builtin_ia32_maxps256(a, b)
 #define MIN_PS(a, b) __builtin_ia32_minps256(a, b)
+#define RINT_I32(x) __builtin_ia32_cvtps2dq256(x)
 #define F16_TO_F32(x) __builtin_ia32_vcvtph2ps256(x)
 #define F32_TO_F16(x) __builtin_ia32_vcvtps2ph256(x, 0)
 )";

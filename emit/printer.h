@@ -84,6 +84,8 @@ class KernelPrinter {
   CValue PrintIndexValue(const tile::ValueNode& n);
   CValue PrintLoad(const tile::ValueNode& n);
   CValue PrintUnary(const tile::ValueNode& n);
+  std::string PrintQuotient(const std::string& x, float reciprocal, float rest);
+  std::string PrintQuantised(const tile::ValueNode& n);
   CValue PrintBinary(const tile::ValueNode& n);
   CValue PrintSelect(const tile::ValueNode& n);
   std::string As(const CValue& v, DType type, bool varying);  // broadcasts if it must

@@ -27,6 +27,13 @@ bool AsConstant(const tile::Kernel& k, tile::ExprId id, double* value) {
   return true;
 }
 
+// As the division of floats rounds it, where x is one.
+double Quotient(double x, double c) {
+  const float f = static_cast<float>(x);
+  if (static_cast<double>(f) != x) return x / c;
+  return static_cast<double>(f / static_cast<float>(c));
+}
+
 std::pair<double, double> RangeTo(const tile::Kernel& k, tile::ExprId id, int depth) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const std::pair<double, double> all = {-kInf, kInf};
@@ -46,8 +53,8 @@ std::pair<double, double> RangeTo(const tile::Kernel& k, tile::ExprId id, int de
     return {std::max(alo, blo), std::max(ahi, bhi)};
   }
   if (n.op == Op::kDiv && AsConstant(k, n.b, &c) && c > 0) {
-    auto [lo, hi] = RangeTo(k, n.a, depth - 1);
-    return {lo / c, hi / c};
+    const auto [lo, hi] = RangeTo(k, n.a, depth - 1);
+    return {Quotient(lo, c), Quotient(hi, c)};
   }
   if (n.op == Op::kAdd && AsConstant(k, n.b, &c)) {
     auto [lo, hi] = RangeTo(k, n.a, depth - 1);
@@ -90,6 +97,37 @@ std::optional<tile::ExprId> RoundedQuotient(const tile::Kernel& k, const tile::V
   auto [lo, hi] = RangeOf(k, d.a);
   if (!RoundsLikeDivision(static_cast<float>(s), lo, hi, reciprocal, rest)) return std::nullopt;
   return d.a;
+}
+
+std::optional<Quantised> AsQuantised(const tile::Kernel& k, const tile::ValueNode& n) {
+  const auto integer = [&](tile::ExprId id) {
+    const tile::ValueNode& c = k.values[id];
+    return c.op == Op::kConst && c.type == DType::kI32 ? std::optional(c.i) : std::nullopt;
+  };
+  if (n.op == Op::kCast && n.type == DType::kF32 && k.values[n.a].type == DType::kI32) {
+    const tile::ValueNode* byte = &k.values[n.a];
+    int64_t zero = 0;
+    if (byte->op == Op::kSub && integer(byte->b))
+      zero = *integer(byte->b), byte = &k.values[byte->a];
+    if (byte->op != Op::kNarrow) return std::nullopt;
+    auto q = AsQuantised(k, *byte);
+    return q && q->zero == zero ? q : std::nullopt;
+  }
+  if (n.op != Op::kNarrow || (n.storage != DType::kU8 && n.storage != DType::kI8))
+    return std::nullopt;
+  Quantised q;
+  const tile::ValueNode* made = &k.values[n.a];
+  if (made->op == Op::kAdd && integer(made->b))
+    q.zero = *integer(made->b), made = &k.values[made->a];
+  if (made->op != Op::kCast || made->type != DType::kI32) return std::nullopt;
+  const tile::ValueNode& rounded = k.values[made->a];
+  if (rounded.op != Op::kRound || rounded.type != DType::kF32) return std::nullopt;
+  q.rounded = made->a;
+  const auto [lo, hi] = RangeOf(k, q.rounded);
+  const double least = n.storage == DType::kI8 ? -128 : 0;
+  const double zero = static_cast<double>(q.zero);
+  if (!(lo + zero >= least && hi + zero <= least + 255)) return std::nullopt;
+  return q;
 }
 
 }  // namespace ge::emit

@@ -1,4 +1,5 @@
-// Which values lie between constants, and which divisions by a constant need no division.
+// Which values lie between constants, which divisions by a constant need no division, and which
+// bytes are rounded numbers as they are.
 #pragma once
 
 #include <optional>
@@ -18,5 +19,15 @@ bool RoundsLikeDivision(float s, double low, double high, float* reciprocal, flo
 // x, if `n` is Round(x / constant) and the form above gives the same.
 std::optional<tile::ExprId> RoundedQuotient(const tile::Kernel& k, const tile::ValueNode& n,
                                             float* reciprocal, float* rest);
+
+// A byte made of an f32 value that was rounded: rounded + zero, which surely is in the byte's
+// range.
+struct Quantised {
+  tile::ExprId rounded = -1;
+  int64_t zero = 0;
+};
+// If `n` is that byte (Narrow), or the byte less its zero again as a float (Cast): then it is
+// `rounded` itself.
+std::optional<Quantised> AsQuantised(const tile::Kernel& k, const tile::ValueNode& n);
 
 }  // namespace ge::emit

@@ -203,18 +203,40 @@ CValue KernelPrinter::PrintLoad(const ValueNode& n) {
   return ByLanes(n.type, n.index, fmt::format("s_ld_{}(b{}, {{}})", d, n.buffer));
 }
 
+std::string KernelPrinter::PrintQuotient(const std::string& x, float reciprocal, float rest) {
+  auto literal = [](float v) { return FloatLiteral(static_cast<double>(v), DType::kF32); };
+  if (rest == 0) return fmt::format("{} * v_bc_f32({})", x, literal(reciprocal));
+  return fmt::format("v_fma({0}, v_bc_f32({1}), {0} * v_bc_f32({2}))", x, literal(reciprocal),
+                     literal(rest));
+}
+
+// A vector of bytes just made, and what is read of it again; empty if `n` is neither.
+std::string KernelPrinter::PrintQuantised(const ValueNode& n) {
+  const std::optional<Quantised> q = AsQuantised(kernel_, n);
+  if (!q || !memo_[q->rounded].varying) return "";
+  const std::string& x = memo_[q->rounded].text;
+  // NaN counts as 0.
+  if (n.op == Op::kCast) return fmt::format("v_sel_f32(v_cmp4({0} == {0}), {0}, v_bc_f32(0))", x);
+  // NaN becomes a number whose lowest byte is 0.
+  float reciprocal = 0, rest = 0;
+  const auto of = RoundedQuotient(kernel_, kernel_.values[q->rounded], &reciprocal, &rest);
+  const std::string nearest =
+      of ? PrintQuotient(As(memo_[*of], DType::kF32, true), reciprocal, rest) : x;
+  return fmt::format("v_nar_{}(v_rint_i32({}) + v_bc_i32({}))", ge::Name(n.storage), nearest,
+                     q->zero);
+}
+
 CValue KernelPrinter::PrintUnary(const ValueNode& n) {
   const CValue a = memo_[n.a];
   const char m = Mode(a.varying);
   const DType from = TypeOf(n.a);
-  std::string text;
+  std::string text = PrintQuantised(n);
+  if (!text.empty()) return Name(n.type, true, text);
   float reciprocal = 0, rest = 0;
   if (std::optional<tile::ExprId> x;
       a.varying && n.op == Op::kRound && (x = RoundedQuotient(kernel_, n, &reciprocal, &rest))) {
     const std::string by = As(memo_[*x], from, true);
-    text = fmt::format("v_round_f32(v_fma({0}, v_bc_f32({1}), {0} * v_bc_f32({2})))", by,
-                       FloatLiteral(static_cast<double>(reciprocal), from),
-                       FloatLiteral(static_cast<double>(rest), from));
+    text = fmt::format("v_round_f32({})", PrintQuotient(by, reciprocal, rest));
   } else if (n.op == Op::kCast) {
     if (from == n.type) return a;
     if (a.varying && from == DType::kF32 && n.type == DType::kI32) {
@@ -267,6 +289,16 @@ CValue KernelPrinter::PrintBinary(const ValueNode& n) {
   if ((is_max || n.op == Op::kMin) && t == DType::kF32) {
     const ValueNode& left = kernel_.values[n.a];
     if (IsConstantOf(right) && !std::isnan(right.f)) {
+      // Of two bounds on one side the tighter one.
+      if (left.op == n.op && IsConstantOf(kernel_.values[left.b]) && varying &&
+          !std::isnan(kernel_.values[left.b].f)) {
+        const double first = kernel_.values[left.b].f;
+        const bool second = is_max ? right.f > first : right.f < first;
+        if (!second) return a;
+        return Name(n.type, true,
+                    fmt::format("v_pick{}_f32({}, {})", is_max ? "max" : "min", y,
+                                As(memo_[left.a], t, true)));
+      }
       return Name(n.type, varying,
                   fmt::format("{}_pick{}_f32({}, {})", m, is_max ? "max" : "min", y, x));
     }

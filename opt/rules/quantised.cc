@@ -4,6 +4,7 @@
 //     ->  Add(Mul(Cast(ConvInteger(x, w, zx, zw)), sx * sw), b)        and so MatMul and Gemm
 //   QLinearConv(..)  ->  the same, and QuantizeLinear after it          and so QLinearMatMul
 //   QuantizeLinear(MaxPool(Dequantize(x, s, z)), s, z)  ->  MaxPool(x)
+//   Flatten(Dequantize(x, s, z))  ->  Dequantize(Flatten(x), s, z)      and so Reshape
 //
 // The integer dot gives int32; casts, scales, bias, residual and the next quantisation are
 // pointwise and join its region, so that they are its requantising epilogue. Scales are of one
@@ -91,14 +92,24 @@ bool WillBeConstant(const Graph& g, ValueId v) {
                      [&](ValueId in) { return in == kNone || g.IsConstant(in); });
 }
 
+// What v is a view of: the rules below will have dequantised the view.
+ValueId BeforeViews(const Graph& g, ValueId v) {
+  while (v != kNone && g.value(v).producer != kNone) {
+    const Node& n = g.node(g.value(v).producer);
+    if (n.op->name != "Flatten" && (n.op->name != "Reshape" || !g.IsConstant(n.inputs[1]))) break;
+    v = n.inputs[0];
+  }
+  return v;
+}
+
 std::string Fault(const Graph& g, const Node& n) {
   Quantised x, w;
-  if (!AsQuantised(g, n.inputs[0], &x)) return "the input is not dequantised bytes";
+  if (!AsQuantised(g, BeforeViews(g, n.inputs[0]), &x)) return "the input is not dequantised bytes";
   if (!AsQuantised(g, n.inputs[1], &w)) return "the weights are not dequantised bytes";
   if (!OfOneTensor(g, x)) return "the input's scale is not one constant";
   const Constant* weights = g.ConstantOf(w.q);
   if (!weights || weights->Elements() == 0) return "the weights are not constant";
-  const TensorType& type = g.value(x.q).type;
+  const TensorType& type = g.value(n.inputs[0]).type;
   const size_t rank = weights->dims.size();
   if (n.op->name == "Conv") {
     if (type.rank() != 4 && type.rank() != 3) return "an odd rank";
@@ -261,7 +272,52 @@ ValueId BytePool(const Match& m, Patch& p) {
   return kNone;
 }
 
+// --- Views of what was dequantised
+// -----------------------------------------------------------------------------
+
+std::string ViewGuard(const Match& m) {
+  if (!IsOne(m.g, m["s"]) || (m["z"] != kNone && !IsOne(m.g, m["z"]))) return "scales of channels";
+  return IsByte(m.type("x").dtype) ? "" : "no bytes";
+}
+
+// The conversion after the view, where a dot finds it.
+ValueId DequantisedView(const Match& m, Patch& p) {
+  const auto named = [&](std::string_view name) -> const Node& {
+    for (NodeId n : m.nodes)
+      if (m.g.node(n).op->name == name) return m.g.node(n);
+    return m.node(0);
+  };
+  const Node &dequantise = named("DequantizeLinear"), &view = Root(m);
+  std::vector<ValueId> operands = view.inputs;
+  operands[0] = m["x"];
+  const std::map<std::string, Attr, std::less<>> of_view = view.attrs, attrs = dequantise.attrs;
+  const std::string op(view.op->name);
+  std::vector<ValueId> scales = {p.Add(op, operands, of_view), m["s"]};
+  if (m["z"] != kNone) scales.push_back(m["z"]);
+  return p.Add("DequantizeLinear", scales, attrs);
+}
+
 [[maybe_unused]] const bool kRules = RegisterRules({
+    {.name = "flatten_of_dequantised",
+     .pattern = "Flatten(+DequantizeLinear(x, #s, #z?))",
+     .guard = ViewGuard,
+     .replace = DequantisedView,
+     .samples = {R"(graph "g" (%x: u8[2,3,1,1]) -> (%y) {
+  %s = const f32[] {0.25}
+  %z = const u8[] {3}
+  %f: f32[2,3,1,1] = DequantizeLinear(%x, %s, %z) @"f"
+  %y: f32[2,3] = Flatten(%f) @"y"
+})"}},
+    {.name = "reshape_of_dequantised",
+     .pattern = "Reshape(+DequantizeLinear(x, #s, #z?), #shape)",
+     .guard = ViewGuard,
+     .replace = DequantisedView,
+     .samples = {R"(graph "g" (%x: i8[2,3,2]) -> (%y) {
+  %s = const f32[] {0.5}
+  %shape = const i64[2] {2, 6}
+  %f: f32[2,3,2] = DequantizeLinear(%x, %s) @"f"
+  %y: f32[2,6] = Reshape(%f, %shape) @"y"
+})"}},
     {.name = "quantised_conv",
      .pattern = "Conv(+x=DequantizeLinear(xq, #sx, #zx?), "
                 "+w=DequantizeLinear(#wq, #sw, #zw?), b?)",
