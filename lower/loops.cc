@@ -11,6 +11,7 @@ namespace {
 using tile::LoopKind;
 
 constexpr double kChunkNs = 4000;     // work of one chunk, where there is enough
+constexpr double kLeastNs = 1000;     // and the least that is worth a turn
 constexpr int64_t kVectorChunk = 64;  // chunks of the vector axis are multiples of this
 
 // Axes before `axis` and blocks of `rows` of it are the grid; the rest is inside a chunk.
@@ -19,7 +20,29 @@ struct Split {
   int64_t rows = 1;
 };
 
+// Small at typical sizes, but these are not known: chunks of the last axis that may be larger,
+// where they would be worth a worker's turn.
+Split SplitOfUnknown(const std::vector<Expr>& extents, bool vector, double ns) {
+  const int last = static_cast<int>(extents.size()) - 1;
+  for (int k = last; k >= 0; --k) {
+    const double extent = static_cast<double>(std::max<int64_t>(HintValue(extents[k]), 1));
+    if (extents[k].IsConst()) {
+      ns *= extent;
+      continue;
+    }
+    const bool lanes = vector && k == last;
+    int64_t rows = static_cast<int64_t>(std::ceil(kChunkNs / std::max(ns, 1e-3)));
+    if (lanes) rows = (rows + kVectorChunk - 1) / kVectorChunk * kVectorChunk;
+    const bool whole = k == 0 || std::all_of(extents.begin(), extents.begin() + k,
+                                             [](Expr e) { return HintValue(e) <= 1; });
+    if (whole || ns * std::min(extent, static_cast<double>(rows)) >= kLeastNs) return {k, rows};
+    return {};
+  }
+  return {};
+}
+
 Split ChooseSplit(const std::vector<Expr>& extents, bool vector, double ns) {
+  const double of_one = ns;
   int last = static_cast<int>(extents.size()) - 1;
   for (int k = last; k >= 0; --k) {
     double extent = static_cast<double>(std::max<int64_t>(HintValue(extents[k]), 1));
@@ -33,7 +56,7 @@ Split ChooseSplit(const std::vector<Expr>& extents, bool vector, double ns) {
     }
     ns *= extent;
   }
-  return {};
+  return SplitOfUnknown(extents, vector, of_one);
 }
 
 class Nest {

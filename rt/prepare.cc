@@ -23,6 +23,12 @@ std::vector<int32_t> LateSymbols(const om::Plan& plan, om::SizeRef size) {
   return late;
 }
 
+bool IsConstant(const om::Plan& plan, om::SizeRef size) {
+  const auto code = om::CodeOf(plan, size);
+  return std::none_of(code.begin(), code.end(),
+                      [](const om::SizeCode& c) { return c.op == om::SizeOp::kSymbol; });
+}
+
 void PrepareSteps(Model::State* m) {
   Pairs arg_slots, size_slots;
   for (const om::Task& task : m->plan().tasks) {
@@ -35,7 +41,9 @@ void PrepareSteps(Model::State* m) {
       self = kernel.self.get();
       step.grid = task.grid;
       step.scratch = task.scratch;
-      step.alone = task.cost > 0 && task.cost < om::kWorthSharing;
+      // A cost is for typical sizes: it says nothing where the grid depends on sizes.
+      step.alone =
+          task.cost > 0 && task.cost < om::kWorthSharing && IsConstant(m->plan(), task.grid);
       step.args = static_cast<uint32_t>(arg_slots.size());
       step.arg_count = static_cast<uint32_t>(task.args.size());
       step.sizes = static_cast<uint32_t>(size_slots.size());
