@@ -42,7 +42,7 @@ bool IsShort(const tile::Kernel& k, const std::vector<Stmt>& body, int cells) {
   CountNodes(k, body, nodes);
   for (tile::ExprId id : nodes) {
     const tile::Op op = k.values[id].op;
-    if (op >= tile::Op::kExp && op <= tile::Op::kErf) return false;
+    if (op >= tile::Op::kExp && op <= tile::Op::kGelu) return false;
   }
   return nodes.size() * static_cast<size_t>(cells) <= kShortEpilogue;
 }

@@ -90,6 +90,39 @@ TEST(EmitMath, UlpErrors) {
   }
 }
 
+// Its error counts beside the other terms of the sum that it goes into, so it is absolute.
+TEST(EmitMath, GeluError) {
+  FpState state;
+  constexpr int64_t kPoints = 1 << 18;
+  ExprArena arena;
+  Kernel kernel;
+  Builder b(kernel, arena);
+  int in = b.Arg("x", DType::kF32, kPoints, false), out = b.Arg("y", DType::kF32, kPoints, true);
+  b.For("i", kPoints, LoopKind::kVector,
+        [&](Expr i) { b.Store(out, i, b.Unary(Op::kGelu, b.Load(in, i))); });
+  std::vector<float> x(kPoints);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = (static_cast<float>(i) / static_cast<float>(kPoints) - 0.5f) * (i % 2 ? 16.0f : 2e-3f);
+  for (const Target& target : TestTargets()) {
+    CodeObject code = MustCompile({&kernel}, target);
+    LoadedCode loaded(code.bytes);
+    auto got =
+        CallKernel(loaded.kernel(code.index[0]), {TestBuffer::Of(x), TestBuffer::Of(x)}, {}, 1, 0)
+            .back()
+            .As<float>();
+    double worst = 0, relative = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double a = static_cast<double>(x[i]), y = a * 0.5 * std::erfc(-a * M_SQRT1_2);
+      const double error = std::fabs(static_cast<double>(got[i]) - y);
+      worst = std::max(worst, error);
+      if (a > 0 || std::fabs(a) < 0.01) relative = std::max(relative, error / std::fabs(y));
+      if (a == 0) relative = 0;
+    }
+    EXPECT_LE(worst, 0x1p-20) << target.soc << " " << target.compiler;
+    EXPECT_LE(relative, 0x1p-21) << target.soc << " " << target.compiler;
+  }
+}
+
 TEST(EmitMath, SpecialValues) {
   FpState state;
   const float inf = std::numeric_limits<float>::infinity(),
@@ -99,15 +132,17 @@ TEST(EmitMath, SpecialValues) {
     float x, y;
   };
   const std::vector<Point> points = {
-      {Op::kExp, -inf, 0},        {Op::kExp, inf, inf},     {Op::kExp, nan, nan},
-      {Op::kExp, 0, 1},           {Op::kExp, -104, 0},      {Op::kExp, 89, inf},
-      {Op::kTanh, -0.0f, -0.0f},  {Op::kTanh, inf, 1},      {Op::kTanh, -inf, -1},
-      {Op::kTanh, nan, nan},      {Op::kErf, -0.0f, -0.0f}, {Op::kErf, inf, 1},
-      {Op::kErf, -inf, -1},       {Op::kErf, nan, nan},     {Op::kLog, 0, -inf},
-      {Op::kLog, -1, nan},        {Op::kLog, inf, inf},     {Op::kLog, 1, 0},
-      {Op::kSin, -0.0f, -0.0f},   {Op::kCos, 0, 1},         {Op::kSin, inf, nan},
-      {Op::kExpm1, -0.0f, -0.0f}, {Op::kExpm1, -inf, -1},   {Op::kLog1p, -1, -inf},
-      {Op::kLog1p, -0.0f, -0.0f}};
+      {Op::kExp, -inf, 0},        {Op::kExp, inf, inf},      {Op::kExp, nan, nan},
+      {Op::kExp, 0, 1},           {Op::kExp, -104, 0},       {Op::kExp, 89, inf},
+      {Op::kTanh, -0.0f, -0.0f},  {Op::kTanh, inf, 1},       {Op::kTanh, -inf, -1},
+      {Op::kTanh, nan, nan},      {Op::kErf, -0.0f, -0.0f},  {Op::kErf, inf, 1},
+      {Op::kErf, -inf, -1},       {Op::kErf, nan, nan},      {Op::kLog, 0, -inf},
+      {Op::kLog, -1, nan},        {Op::kLog, inf, inf},      {Op::kLog, 1, 0},
+      {Op::kSin, -0.0f, -0.0f},   {Op::kCos, 0, 1},          {Op::kSin, inf, nan},
+      {Op::kExpm1, -0.0f, -0.0f}, {Op::kExpm1, -inf, -1},    {Op::kLog1p, -1, -inf},
+      {Op::kLog1p, -0.0f, -0.0f}, {Op::kGelu, -0.0f, -0.0f}, {Op::kGelu, inf, inf},
+      {Op::kGelu, -inf, nan},     {Op::kGelu, nan, nan},     {Op::kGelu, -1e30f, -0.0f},
+      {Op::kGelu, 1e30f, 1e30f}};
   ExprArena arena;
   std::vector<Kernel> kernels(points.size());
   std::vector<const Kernel*> pointers;

@@ -92,6 +92,8 @@ TAB2(pow, 0, f32) TAB2(pow, 0, f64) TAB2(fmod, 1, f32) TAB2(fmod, 1, f64) TAB2(a
   s##T r = s_fmod_##T(M, a, b); return r != 0 && (r < 0) != (b < 0) ? r + b : r; } \
   FN v##T v_floormod_##T(const ge_math_table* M, v##T a, v##T b) { v##T r = a; LANES r[l] = s_floormod_##T(M, a[l], b[l]); return r; }
 FLOORMOD(f32) FLOORMOD(f64)
+FN sf64 s_gelu_f64(const ge_math_table* M, sf64 x) { return x * (s_erf_f64(M, x * 0.70710678118654752) * 0.5 + 0.5); }
+FN vf64 v_gelu_f64(const ge_math_table* M, vf64 x) { vf64 r = x; LANES r[l] = s_gelu_f64(M, x[l]); return r; }
 )";
 
 // Float to integer saturates, NaN gives 0. The bounds are powers of two, exact in both float types.

@@ -38,6 +38,7 @@ Function UnaryFunction(Op op, DType t) {
     case Op::kLog: return {"log", f64};
     case Op::kTanh: return {"tanh", f64};
     case Op::kErf: return {"erf", f64};
+    case Op::kGelu: return {"gelu", f64};
     case Op::kExpm1: return {"expm1", f64};
     case Op::kLog1p: return {"log1p", f64};
     case Op::kSin: return {"sin", true};

@@ -28,6 +28,7 @@ double Weight(Op op) {
     case Op::kLog:
     case Op::kTanh:
     case Op::kErf:
+    case Op::kGelu:
     case Op::kExpm1:
     case Op::kLog1p:
     case Op::kSinh:

@@ -74,7 +74,7 @@ Val Gelu(Lowering& l, Val x) {
     Val inner = (x + x * x * x * 0.044715) * std::sqrt(2 / M_PI);
     return x * 0.5 * (l.b.Unary(Op::kTanh, inner) + 1.0);
   }
-  return x * 0.5 * (l.b.Unary(Op::kErf, x * M_SQRT1_2) + 1.0);
+  return l.b.Unary(Op::kGelu, x);
 }
 Val Swish(Lowering& l, Val x) { return x * Sigmoid(x * l.Float("alpha", 1.0f)); }
 Val Mish(Lowering& l, Val x) { return x * l.b.Unary(Op::kTanh, Softplus(x)); }

@@ -139,6 +139,7 @@ bool WalkerKnows(Op op) {
     case Op::kAcosh:
     case Op::kAtanh:
     case Op::kErf:
+    case Op::kGelu:
     case Op::kLgamma:
     case Op::kExpm1:
     case Op::kLog1p: return false;

@@ -131,6 +131,11 @@ template <class T>
 inline T Sign(T a) {
   return a > 0 ? T(1) : (a < 0 ? T(-1) : a);  // zero and NaN are their own sign
 }
+// By erfc: 1 + erf would lose the small values below zero.
+template <class T>
+inline T Gelu(T a) {
+  return a * (T(0.5) * std::erfc(a * T(-M_SQRT1_2)));
+}
 inline float Lgamma(float a) {
   int sign;
   return lgammaf_r(a, &sign);
@@ -189,6 +194,7 @@ inline To BitCast(From a) {
   M(kAcosh, std::acosh(a))     \
   M(kAtanh, std::atanh(a))     \
   M(kErf, std::erf(a))         \
+  M(kGelu, Gelu(a))            \
   M(kLgamma, Lgamma(a))        \
   M(kExpm1, std::expm1(a))     \
   M(kLog1p, std::log1p(a))

@@ -52,6 +52,7 @@ enum class Op : uint8_t {
   kAcosh,
   kAtanh,
   kErf,
+  kGelu /*x Phi(x)*/,
   kIsNan,
   kIsInf,
   kLgamma,
