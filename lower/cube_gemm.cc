@@ -109,6 +109,23 @@ void ForRowTiles(tile::Builder& b, Expr rows, int max_m,
   }
 }
 
+void ForEvenRowTiles(tile::Builder& b, Expr rows, int max_m,
+                     const std::function<void(Expr, int)>& body) {
+  if (rows.IsConst() || max_m == 1) return ForRowTiles(b, rows, max_m, body);
+  const Expr count = CeilDiv(rows, max_m);
+  const Expr m = CeilDiv(rows, Max(count, 1)), tall = rows - count * (m - 1);
+  b.For("t", count, tile::LoopKind::kSerial, [&](Expr t) {
+    const Expr first = t * m - Max(t - tall, 0), height = m - Le(tall, t);
+    std::function<void(int)> choose = [&](int h) {
+      if (h == 1) return body(first, 1);
+      b.If(
+          b.Cast(b.Index(Eq(height, h)), DType::kBool), [&] { body(first, h); },
+          [&] { choose(h - 1); });
+    };
+    choose(max_m);
+  });
+}
+
 std::optional<Operand> AsOperand(const tile::Builder& b, tile::Val value, Expr row, Expr k,
                                  DType type) {
   const tile::Kernel& kernel = const_cast<tile::Builder&>(b).kernel();

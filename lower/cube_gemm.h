@@ -30,6 +30,9 @@ GemmTile TileFor(const Policy& policy, const std::string& node, const std::strin
 // are split evenly; symbolic ones into whole tiles and powers of two.
 void ForRowTiles(tile::Builder& b, Expr rows, int max_m,
                  const std::function<void(Expr, int)>& body);
+// Symbolic rows are split evenly too, by one loop whose body is there once for each m.
+void ForEvenRowTiles(tile::Builder& b, Expr rows, int max_m,
+                     const std::function<void(Expr, int)>& body);
 
 // Where an operand's element (row, k) lies: base + row * row_stride + k * k_stride.
 struct Operand {

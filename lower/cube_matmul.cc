@@ -222,7 +222,7 @@ class MatMulLowering {
       return std::max<int64_t>(static_cast<int64_t>(r) / tile_.m, 1) * tile_.m;
     };
     // Of unknown many rows: enough to be worth the arithmetic before a chunk.
-    int64_t group = rows_.IsConst() ? rows : round(std::clamp(20000 / ns_per_row, 64.0, 512.0));
+    int64_t group = rows_.IsConst() ? rows : round(std::clamp(20000 / ns_per_row, 128.0, 512.0));
     const int64_t fits =
         round(static_cast<double>(soc_.l2_bytes) / 2 / static_cast<double>(BytesFor(type_, 1) * k));
     group = std::min(group, std::max(fits, round(32)));
@@ -234,10 +234,11 @@ class MatMulLowering {
                     : round(std::max(static_cast<double>(rows) / wanted, 20000 / ns_per_row));
     group = std::min(group, std::max<int64_t>(smaller, tile_.m));
     // Groups of equal size: a short last one would be a kernel of its own.
-    group_ = rows_.IsConst() ? CeilDiv(rows, CeilDiv(rows, group)) : Expr(group);
+    groups_ = CeilDiv(rows_, group);
+    group_ = CeilDiv(rows_, rows_.IsConst() ? groups_ : Max(groups_, 1));
     // A is read once per panel if panels are outside, B once per group if groups are.
     panel_outside_ =
-        static_cast<double>(cols) / static_cast<double>(group_.value()) * static_cast<double>(k) >
+        static_cast<double>(cols) / static_cast<double>(group) * static_cast<double>(k) >
         static_cast<double>(rows) / nb_ * static_cast<double>(k);
   }
 
@@ -306,11 +307,10 @@ class MatMulLowering {
       b_buffer_ = c.AddArg({KernelArg::Kind::kPack, b_pack_}, "b", type_, b_elements, false);
     if (b_temp_ >= 0)
       b_buffer_ = c.AddArg({KernelArg::Kind::kTemp, b_temp_}, "b", type_, b_elements, false);
-    Expr groups = CeilDiv(rows_, group_);
-    b.For("p", BatchCount() * panels_ * groups, LoopKind::kParallel, [&](Expr p) {
-      Expr batch = BatchCount().IsConst(1) ? Expr(0) : FloorDiv(p, panels_ * groups);
-      Expr in_batch = BatchCount().IsConst(1) ? p : Mod(p, panels_ * groups);
-      Expr inner = panel_outside_ ? groups : panels_;
+    b.For("p", BatchCount() * panels_ * groups_, LoopKind::kParallel, [&](Expr p) {
+      Expr batch = BatchCount().IsConst(1) ? Expr(0) : FloorDiv(p, panels_ * groups_);
+      Expr in_batch = BatchCount().IsConst(1) ? p : Mod(p, panels_ * groups_);
+      Expr inner = panel_outside_ ? groups_ : panels_;
       Expr outer_index = inner.IsConst(1) ? in_batch : FloorDiv(in_batch, inner);
       Expr inner_index = inner.IsConst(1) ? Expr(0) : Mod(in_batch, inner);
       Chunk(c, batch, panel_outside_ ? outer_index : inner_index,
@@ -333,8 +333,8 @@ class MatMulLowering {
     }
     Expr first = group * group_;
     auto rows = [&](Expr count) {
-      ForRowTiles(c.b(), count, tile_.m,
-                  [&](Expr r, int m) { Tile(c, a, b, batch, panel, first + r, m); });
+      ForEvenRowTiles(c.b(), count, tile_.m,
+                      [&](Expr r, int m) { Tile(c, a, b, batch, panel, first + r, m); });
     };
     if (!rows_.IsConst()) return rows(Min(group_, rows_ - first));
     const int64_t whole = rows_.value() / group_.value(), rest = rows_.value() % group_.value();
@@ -405,7 +405,8 @@ class MatMulLowering {
   bool pairs_ = false;
   DType type_ = DType::kF32;  // of A and B in memory
   bool shared_b_ = false, direct_a_ = false, direct_b_ = false, panel_outside_ = true;
-  Expr rows_, panels_, group_;
+  Expr rows_, panels_;
+  Expr group_, groups_;  // rows of a chunk, and how many such there are
   GemmTile tile_;
   std::string problem_;
   int nb_ = 0;

@@ -91,6 +91,15 @@ TEST(CubeMatMul, SymbolicRowsOfEveryRemainder) {
   }
 }
 
+// Chunks of equal sizes, none of them empty.
+TEST(CubeMatMul, SymbolicRowsOfManyChunks) {
+  for (int m : {0, 511, 513, 600, 1025, 1100}) {
+    ExpectSame("graph g(%x: f32[m,3], %w: f32[3,64]) -> (%y) { %y = MatMul(%x, %w) }", {{"m", m}});
+  }
+  ExpectSame("graph g(%x: f32[m,9000], %w: f32[9000,16]) -> (%y) { %y = MatMul(%x, %w) }",
+             {{"m", 67}});
+}
+
 TEST(CubeMatMul, BatchedWithoutConstants) {
   ExpectSame("graph g(%x: f32[2,3,17,8], %k: f32[2,3,8,32]) -> (%y) { %y = MatMul(%x, %k) }");
   ExpectSame("graph g(%x: f32[2,3,17,8], %k: f32[2,3,8,19]) -> (%y) { %y = MatMul(%x, %k) }");
