@@ -4,7 +4,8 @@ Every round runs each side once, in turn, on the same inputs. Ratios are peer / 
 faster. fp32 rows run OpenVINO with its f32 hint, so that all sides compute the same thing. bf16 rows are the fp32 models
 compiled with --precision_mode=allow_mix_precision_bf16 against OpenVINO at its default; their ratio to ONNX Runtime, which
 stays in f32, is printed beside. Start is a fresh process from the import of the runtime to the first result, at 2 threads;
-memory is that process's peak, with Python and NumPy in all of them.
+memory is that process's peak, with Python and NumPy in all of them. --memory measures that alone, against ONNX Runtime, for all
+cases; "apart" leaves out what such a process holds without a runtime: Python, NumPy and the inputs.
 """
 import argparse
 import json
@@ -17,7 +18,6 @@ import time
 
 import numpy as np
 import onnx
-import openvino as ov
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -49,6 +49,7 @@ def wait_until_quiet(limit=60):
 
 
 def openvino_model(path, threads, feeds, precision):
+    import openvino as ov
     core = ov.Core()
     model = core.read_model(path)
     config = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY"}
@@ -77,11 +78,11 @@ def times(sides, seconds):
     return {name: sorted(t) for name, t in result.items()}
 
 
-def fresh_process(code, *args):
+def fresh_process(code, *args, rounds=START_ROUNDS):
     """Seconds from the import of the runtime in a new process to its first result, and its peak memory in MB: the best
     of some processes."""
     best = (float("nan"), float("nan"))
-    for _ in range(START_ROUNDS):
+    for _ in range(rounds):
         done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True)
         if done.returncode:
             return best
@@ -118,6 +119,25 @@ if sys.argv[4]:
 request = core.compile_model(model, "CPU", config).create_infer_request()
 request.infer({i: feeds[next(n for n in feeds if n in port.names)] for i, port in enumerate(model.inputs)})
 """
+
+
+def memory_only(args, cases, wanted):
+    """Peak memory of a process that loads a model and runs it once, at 2 threads. Our share of ONNX Runtime's."""
+    shares = {"process": [], "apart": []}
+    for case in wanted:
+        path, feeds = cases[case]
+        folder = os.path.join(args.work, "cases", case)
+        shapes = ";".join("%s:%s" % (n, ",".join(map(str, a.shape))) for n, a in feeds.items()) if case in models.FIXED else ""
+        om, _ = models.compile_model(args.build, path, os.path.join(args.work, "om"), 2, "", shapes, os.path.join(args.work, "cache"))
+        bare, ours, theirs = (fresh_process(code, *a, rounds=1)[1] for code, a in (
+            (START % "pass", ["", folder, HERE]), (START_GE, [om, folder, HERE, args.build]), (START_ORT, [path, folder, HERE])))
+        shares["process"].append(ours / theirs)
+        shares["apart"].append((ours - bare) / (theirs - bare))
+        print("%-20s ge %6.1f MB  ort %6.1f MB  ratio %.2f   without %.1f MB of Python: %6.1f  %6.1f  ratio %.2f" % (
+            case, ours, theirs, ours / theirs, bare, ours - bare, theirs - bare, shares["apart"][-1]), flush=True)
+    print("peak memory ge / ort, geometric mean of %d: %.2f   apart from Python and inputs: %.2f" % (
+        len(wanted), geomean(shares["process"]), geomean(shares["apart"])))
+    return 0
 
 
 def count_flops(path, feeds):
@@ -295,6 +315,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--seconds", type=float, default=2, help="of each comparison")
     parser.add_argument("--quiet", type=float, default=30, help="seconds to wait for a quiet machine")
+    parser.add_argument("--memory", action="store_true", help="peak memory alone, of all cases, against ONNX Runtime")
     parser.add_argument("--no-bf16", action="store_true", help="without the bf16 rows")
     parser.add_argument("--json", help="write the rows to this file")
     parser.add_argument("--merge", nargs="*", default=[], help="JSON files of other runs whose rows join the table")
@@ -305,6 +326,8 @@ def main():
     lib = ge_runtime.library(args.build)
     cases = models.make_cases(args.work)
     wanted = [c for c in args.only.split(",") if c] or ([] if args.merge else list(cases) if args.all else SUBSET)
+    if args.memory:
+        return memory_only(args, cases, [c for c in wanted if c in cases] if args.only else list(cases))
     rows = [r for file in args.merge for r in json.load(open(file))]
     for row in rows:
         print_row(row)

@@ -74,7 +74,7 @@ def column(args, models, chip, level):
         dispatch = s["launch_us"] / latency
         peak = (s["arena_bytes"] + s["weight_bytes"]) * s["bytes_scale"] / 1e6
     return ["%d" % s["launched"], "%d, %.1f MB" % (s["reads"], s["read_bytes"] / 1e6),
-            "%d, %.1f MB" % (s["writes"], s["written_bytes"] / 1e6), "%.1f %%" % (100 * s["hit_rate"]),
+            "%d, %.1f MB" % (s["writes"], s["written_bytes"] / 1e6), "%.1f %%, %.1f %%" % (100 * s["value_hit_rate"], 100 * s["hit_rate"]), "%.1f MB" % (s["memory_bytes"] / 1e6),
             "%.1f MB" % (peak), "%.1f %%" % (100 * dispatch), "%.3f ms" % (latency / 1e3), "%.1f images/s" % (32e6 / total)]
 
 
@@ -88,7 +88,8 @@ def main():
     if not os.path.exists(model):
         sys.exit("%s is not there; bench/models makes it" % model)
     models = {b: with_batch(model, b, os.path.join(args.work, "table_b%d.onnx" % b)) for b in BATCHES}
-    rows = ["operators launched", "intermediate reads", "intermediate writes", "on-chip hit rate (modelled)", "peak memory",
+    rows = ["operators launched", "intermediate reads", "intermediate writes", "on-chip hit rate, values; with weights (modelled)",
+            "main memory traffic (modelled)", "peak memory",
             "dispatch share", "latency, batch 1", "throughput, batch 32"]
     heads = [("Ascend910", 0), ("Ascend910", 2), ("host", 0), ("host", 2)]
     columns = [column(args, models, chip, level) for chip, level in heads]

@@ -17,6 +17,7 @@
 #include "driver/external_weights.h"
 #include "driver/pipeline.h"
 #include "driver/recompute.h"
+#include "driver/strips.h"
 #include "emit/emit.h"
 #include "fuse/fuse.h"
 #include "import/onnx/import.h"
@@ -130,7 +131,47 @@ double PredictedNs(const Planned& planned) {
   return ns;
 }
 
-// Computes values again until the arena is within the user's limit.
+Status PlanAgain(Compilation& c) {
+  c.planned = Planned();
+  FormKernels(c);
+  GE_ASSIGN(c.planned, BuildPlan(*c.graph, c.regions, c.lowered, c.request.policy));
+  return {};
+}
+
+// Wide values at the fullest moment are computed in strips where that makes the arena clearly
+// smaller and costs next to nothing. What the arena would be without aliases stays that of the
+// plan before.
+Status UseStrips(Compilation& c) {
+  constexpr int kMostSteps = 6;
+  constexpr int64_t kWorth = 1 << 20;
+  constexpr double kSmaller = 0.95, kSlower = 1.015;
+  const Policy& policy = c.request.policy;
+  const bool wanted = policy.opt_level >= 2 && !policy.disabled.contains("strips");
+  const int64_t unaliased = c.planned.arena_unaliased, values = c.planned.arena_values;
+  const double ns = PredictedNs(c.planned);
+  for (int step = 0; wanted && step < kMostSteps && c.planned.plan.arena_bytes > kWorth; ++step) {
+    const int64_t before = c.planned.plan.arena_bytes;
+    std::function<void()> undo;
+    if (!SplitIntoStrips(*c.graph, c.regions, c.lowered, c.planned, &undo)) break;
+    GE_TRY(PlanAgain(c));
+    const bool good = static_cast<double>(c.planned.plan.arena_bytes) < kSmaller * before &&
+                      PredictedNs(c.planned) < kSlower * ns;
+    c.Log(
+        fmt::format("strips: the arena falls from {} to {} bytes, the predicted time from {:.1f} "
+                    "to {:.1f} us: {}",
+                    before, c.planned.plan.arena_bytes, ns / 1e3, PredictedNs(c.planned) / 1e3,
+                    good ? "kept" : "undone"));
+    if (good) continue;
+    undo();
+    GE_TRY(PlanAgain(c));
+    break;
+  }
+  c.planned.arena_unaliased = unaliased, c.planned.arena_values = values;
+  return {};
+}
+
+// Until the arena is within the user's limit: Winograd's form is left out, whose temporaries are
+// wide; values are computed again; wide values are computed in strips.
 Status KeepLimit(Compilation& c) {
   const Policy& policy = c.request.policy;
   const int64_t limit = policy.memory_limit, before = c.planned.plan.arena_bytes;
@@ -139,25 +180,46 @@ Status KeepLimit(Compilation& c) {
   constexpr int kMostSteps = 200;
   const double ns_before = PredictedNs(c.planned);
   double added = 0;
-  int steps = 0;
-  while (c.planned.plan.arena_bytes > limit && steps < kMostSteps &&
-         RecomputeOne(*c.graph, c.regions, c.lowered, c.planned, &added)) {
-    ++steps;
-    c.planned = Planned();
-    FormKernels(c);
-    GE_ASSIGN(c.planned, BuildPlan(*c.graph, c.regions, c.lowered, policy));
+  int again = 0, strips = 0;
+  c.request.policy.disabled.insert("winograd");
+  GE_TRY(PlanAgain(c));
+  while (c.planned.plan.arena_bytes > limit && again + strips < kMostSteps) {
+    if (RecomputeOne(*c.graph, c.regions, c.lowered, c.planned, &added))
+      ++again;
+    else if (SplitIntoStrips(*c.graph, c.regions, c.lowered, c.planned))
+      ++strips;
+    else
+      break;
+    GE_TRY(PlanAgain(c));
   }
   const int64_t after = c.planned.plan.arena_bytes;
   const double ns = PredictedNs(c.planned) - ns_before;
   c.report.notes.push_back(fmt::format(
-      "memory_limit: {} values are computed again; the arena falls from {} to {} bytes, "
-      "the predicted time rises by {:.1f} us ({:.1f} %)",
-      steps, before, after, ns / 1e3, 100 * ns / std::max(ns_before, 1.0)));
+      "memory_limit: {} values are computed again, {} in strips, convolutions without Winograd's "
+      "form; the arena falls from {} to {} bytes, the predicted time rises by {:.1f} us ({:.1f} %)",
+      again, strips, before, after, ns / 1e3, 100 * ns / std::max(ns_before, 1.0)));
   if (after <= limit) return {};
   return Invalid(
       fmt::format("memory_limit: the arena needs {} bytes even with {} values computed "
-                  "again; {} are allowed",
-                  after, steps, limit));
+                  "again and {} in strips; {} are allowed",
+                  after, again, strips, limit));
+}
+
+bool HasNode(const Graph& g, const std::string& name) {
+  return std::any_of(g.order.begin(), g.order.end(), [&](NodeId n) {
+    const Node& node = g.node(n);
+    return node.name == name || std::any_of(node.subgraphs.begin(), node.subgraphs.end(),
+                                            [&](const auto& sub) { return HasNode(*sub, name); });
+  });
+}
+
+// Every node that has a label is there.
+Status CheckLabels(const Graph& g, const Policy& policy) {
+  for (const auto& [name, label] : policy.stream_labels) {
+    if (!HasNode(g, name))
+      return Invalid(fmt::format("stream_labels: the model has no node {}", name));
+  }
+  return {};
 }
 
 Status Prepare(Compilation& c) {
@@ -168,6 +230,7 @@ Status Prepare(Compilation& c) {
   c.Progress("import", 0);
   GE_ASSIGN(c.graph, ImportModel(c.request));
   if (c.request.adapt) GE_TRY(c.request.adapt(*c.graph));
+  GE_TRY(CheckLabels(*c.graph, c.request.policy));
   c.report.nodes_in = static_cast<int>(c.graph->order.size());
   watch.Lap(c.report.import_s);
 
@@ -194,6 +257,7 @@ Status Prepare(Compilation& c) {
 
   c.Progress("plan", 0);
   GE_ASSIGN(c.planned, BuildPlan(*c.graph, c.regions, c.lowered, policy).In("plan"));
+  GE_TRY(UseStrips(c).In("plan"));
   GE_TRY(KeepLimit(c).In("plan"));
   c.planned.plan.model_name = std::filesystem::path(c.request.model).stem().string();
   c.planned.plan.chip = c.soc.name;
@@ -258,7 +322,8 @@ std::string Description(const Compilation& c) {
                       {"policy", c.request.policy.Key()},
                       {"nodes_in", c.report.nodes_in},
                       {"nodes_out", c.report.nodes_out},
-                      {"arena_unaliased", c.report.arena_unaliased}};
+                      {"arena_unaliased", c.report.arena_unaliased},
+                      {"arena_values", c.planned.arena_values}};
   if (c.request.description)
     for (const auto& [key, text] : *c.request.description)
       json[key] = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);

@@ -13,14 +13,16 @@
 #include "driver/compile.h"
 #include "driver/external_weights.h"
 #include "driver/recompute.h"
+#include "driver/strips.h"
 #include "fuse/fuse.h"
 #include "ir/text.h"
 #include "lower/lower.h"
 #include "om/file.h"
+#include "om/size.h"
+#include "plan/interpreted.h"
 #include "plan/planner.h"
 #include "plan/validate.h"
 #include "rt/runtime.h"
-#include "tile/interpret.h"
 
 namespace ge {
 namespace {
@@ -101,27 +103,15 @@ Dag RandomDag(std::mt19937& random) {
   return dag;
 }
 
-Result<rt::LoadOptions::TextKernel> Interpreted(const std::string& text) {
-  struct Code {
-    ExprArena arena;
-    std::unique_ptr<tile::Interpreter> interpreter;
-  };
-  auto code = std::make_shared<Code>();
-  GE_ASSIGN(const tile::Kernel kernel, tile::ParseKernel(text, code->arena));
-  code->interpreter = std::make_unique<tile::Interpreter>(kernel);
-  return rt::LoadOptions::TextKernel{tile::GeInterpretKernel,
-                                     std::shared_ptr<const void>(code, code->interpreter.get())};
-}
-
 struct Ran {
   std::vector<std::string> outputs;
   int lanes = 0, tasks = 0;
   std::string plan;
   int64_t arena = 0, bound = 0, unaliased = 0;
-  int again = 0;
+  int again = 0, strips = 0;
 };
 
-// With policy.memory_limit, values are computed again as long as that helps.
+// With policy.memory_limit, values are computed again or in strips as long as that helps.
 Result<Ran> RunDag(const std::string& text, const Policy& policy, int threads) {
   GE_ASSIGN(std::unique_ptr<Graph> g, ParseGraph(text));
   GE_ASSIGN(const SocSpec soc, FindSoc("x86-64-v3", nullptr));
@@ -144,8 +134,13 @@ Result<Ran> RunDag(const std::string& text, const Policy& policy, int threads) {
   Ran ran;
   double ns = 0;
   while (policy.memory_limit > 0 && planned.plan.arena_bytes > policy.memory_limit &&
-         ran.again < 20 && RecomputeOne(*g, regions, lowered, planned, &ns)) {
-    ++ran.again;
+         ran.again + ran.strips < 20) {
+    if (RecomputeOne(*g, regions, lowered, planned, &ns))
+      ++ran.again;
+    else if (SplitIntoStrips(*g, regions, lowered, planned))
+      ++ran.strips;
+    else
+      break;
     GE_TRY(Verify(*g));
     GE_TRY(plan());
   }
@@ -174,16 +169,26 @@ Result<Ran> RunDag(const std::string& text, const Policy& policy, int threads) {
   GE_TRY(om::WriteOm(path, file));
   rt::LoadOptions options;
   options.threads = threads;
-  options.text_kernel = Interpreted;
+  options.text_kernel = InterpretedKernel;
   GE_ASSIGN(auto model, rt::Model::Load(path, options));
   std::filesystem::remove(path);
   GE_ASSIGN(auto run, rt::Run::Create(model));
-  std::vector<float> x(64), y(32);
-  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(static_cast<int>(i * 7 % 13) - 6);
-  for (size_t i = 0; i < y.size(); ++i) y[i] = static_cast<float>(static_cast<int>(i * 5 % 11) - 5);
-  const auto type = static_cast<uint8_t>(DType::kF32);
-  const std::vector<rt::Tensor> inputs = {{type, {1, 8, 8}, x.data(), 256},
-                                          {type, {1, 4, 8}, y.data(), 128}};
+  std::vector<std::vector<float>> data;
+  std::vector<rt::Tensor> inputs;
+  for (const om::IoTensor& io : planned.plan.inputs) {
+    rt::Tensor t{.dtype = io.dtype};
+    int64_t count = 1;
+    for (const om::SizeRef d : io.dims) {
+      t.dims.push_back(om::EvalSize(planned.plan, d, {}));
+      count *= t.dims.back();
+    }
+    const int a = inputs.empty() ? 7 : 5, b = inputs.empty() ? 13 : 11;
+    auto& values = data.emplace_back();
+    for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(i * a % b - b / 2));
+    t.data = values.data();
+    t.bytes = 4 * count;
+    inputs.push_back(std::move(t));
+  }
   for (int round = 0; round < 3; ++round) {
     std::vector<rt::Tensor> outputs(planned.plan.outputs.size());
     GE_TRY(run->Execute(inputs, outputs));
@@ -266,6 +271,88 @@ TEST(RandomDags, ComputingAgainKeepsEveryBit) {
   }
   EXPECT_GT(again, 10);
   EXPECT_GT(less, 5);
+}
+
+// Chains of convolutions, pools and pointwise nodes with residuals. Values are f32[1, c, h, w].
+std::string RandomConvs(std::mt19937& random) {
+  struct V {
+    std::string name;
+    int c, h, w;
+  };
+  std::string body;
+  V now = {"x", 1 + static_cast<int>(random() % 20), 17 + static_cast<int>(random() % 24),
+           5 + static_cast<int>(random() % 8)};
+  const std::string input = fmt::format("f32[1,{},{},{}]", now.c, now.h, now.w);
+  std::vector<V> all = {now};
+  const int count = 3 + static_cast<int>(random() % 5);
+  for (int i = 0; i < count; ++i) {
+    V next = now;
+    next.name = fmt::format("v{}", i);
+    const int kind = static_cast<int>(random() % 8);
+    const int stride = 1 + static_cast<int>(random() % 2);
+    const auto shrink = [&](int reach, int pads) {
+      next.h = (now.h + pads - reach) / stride + 1;
+      next.w = (now.w + pads - reach) / stride + 1;
+    };
+    if (kind <= 3 && now.h > 8 && now.w > 4) {
+      const bool depthwise = kind == 3;
+      const int k = 1 + 2 * static_cast<int>(random() % 2), lo = static_cast<int>(random() % 2),
+                hi = static_cast<int>(random() % 2);
+      next.c = depthwise ? now.c : 8 + static_cast<int>(random() % 24);
+      shrink(k, lo + hi);
+      std::vector<int> weights(static_cast<size_t>(next.c * (depthwise ? 1 : now.c) * k * k));
+      for (int& w : weights) w = random() % 8 ? 0 : static_cast<int>(random() % 3) - 1;
+      body += fmt::format(
+          "  %w{0} = const f32[{1},{2},{3},{3}] {{{4}}}\n"
+          "  %{5} = Conv(%{6}, %w{0}) {{group={7}, kernel_shape=[{3},{3}], pads=[{8},{8},{9},{9}], "
+          "strides=[{10},{10}]}}\n",
+          i, next.c, depthwise ? 1 : now.c, k, fmt::join(weights, ", "), next.name, now.name,
+          depthwise ? now.c : 1, lo, hi, stride);
+    } else if (kind == 4 && now.h > 8 && now.w > 4) {
+      shrink(2, 1);
+      body += fmt::format(
+          "  %{0} = MaxPool(%{1}) {{kernel_shape=[2,2], pads=[0,0,1,1], strides=[{2},{2}]}}\n",
+          next.name, now.name, stride);
+    } else if (kind == 5) {
+      const auto other = std::find_if(all.begin(), all.end(), [&](const V& v) {
+        return v.name != now.name && v.c == now.c && v.h == now.h && v.w == now.w;
+      });
+      body += other == all.end()
+                  ? fmt::format("  %{} = Relu(%{})\n", next.name, now.name)
+                  : fmt::format("  %{} = Add(%{}, %{})\n", next.name, now.name, other->name);
+    } else if (kind == 6) {
+      std::vector<int> scales(static_cast<size_t>(now.c));
+      for (int& s : scales) s = static_cast<int>(random() % 3) - 1;
+      body += fmt::format("  %s{0} = const f32[{1},1,1] {{{2}}}\n  %{3} = Mul(%{4}, %s{0})\n", i,
+                          now.c, fmt::join(scales, ", "), next.name, now.name);
+    } else {
+      body += fmt::format("  %{} = Abs(%{})\n", next.name, now.name);
+    }
+    now = next;
+    all.push_back(now);
+  }
+  return fmt::format("graph \"convs\" (%x: {}) -> (%{}) {{\n{}}}\n", input, now.name, body);
+}
+
+TEST(RandomDags, StripsKeepEveryBit) {
+  int strips = 0, less = 0;
+  for (int i = 0; i < 150; ++i) {
+    std::mt19937 random(static_cast<unsigned>(i));
+    const std::string text = RandomConvs(random);
+    CrashScope scope("random graph", [&] { return text; });
+    Policy policy;
+    policy.conv_tolerance = 0;
+    const auto a = RunDag(text, policy, 1);
+    ASSERT_TRUE(a.ok()) << i << ": " << a.status().message() << "\n" << text;
+    policy.memory_limit = 1;
+    const auto b = RunDag(text, policy, 2);
+    ASSERT_TRUE(b.ok()) << i << ": " << b.status().message() << "\n" << text;
+    ASSERT_TRUE(a->outputs == b->outputs) << i << "\n" << text << b->plan;
+    strips += b->strips > 0;
+    less += b->arena < a->arena;
+  }
+  EXPECT_GT(strips, 50);
+  EXPECT_GT(less, 40);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ class Search {
   }
 
   bool Best(Candidate* best) const {
-    const size_t full = FullestTask();
+    const size_t full = FullestTask(plan_);
     bool any = false;
     for (size_t r = 0; r < regions_.size(); ++r) {
       Candidate c;
@@ -70,23 +70,6 @@ class Search {
   }
   int64_t BytesOf(size_t buffer) const {
     return std::max<int64_t>(0, om::EvalSize(plan_, plan_.buffers[buffer].bytes, {}));
-  }
-
-  size_t FullestTask() const {
-    std::vector<int64_t> change(plan_.tasks.size() + 2, 0);
-    for (size_t b = 0; b < plan_.buffers.size(); ++b) {
-      const om::Buffer& buffer = plan_.buffers[b];
-      if (buffer.kind != om::BufferKind::kArena || buffer.alias >= 0 || buffer.first < 0) continue;
-      change[static_cast<size_t>(buffer.first)] += BytesOf(b);
-      change[static_cast<size_t>(buffer.last) + 1] -= BytesOf(b);
-    }
-    int64_t now = 0, most = -1;
-    size_t at = 0;
-    for (size_t t = 0; t < plan_.tasks.size(); ++t) {
-      now += change[t];
-      if (now > most) most = now, at = t;
-    }
-    return at;
   }
 
   bool Qualifies(size_t full, Candidate* c) const {
@@ -178,6 +161,23 @@ ValueId CopyNodes(Graph& g, const Region& r, size_t position) {
 }
 
 }  // namespace
+
+size_t FullestTask(const om::Plan& plan) {
+  std::vector<int64_t> change(plan.tasks.size() + 2, 0);
+  for (const om::Buffer& b : plan.buffers) {
+    if (b.kind != om::BufferKind::kArena || b.alias >= 0 || b.first < 0) continue;
+    const int64_t bytes = std::max<int64_t>(0, om::EvalSize(plan, b.bytes, {}));
+    change[static_cast<size_t>(b.first)] += bytes;
+    change[static_cast<size_t>(b.last) + 1] -= bytes;
+  }
+  int64_t now = 0, most = -1;
+  size_t at = 0;
+  for (size_t t = 0; t < plan.tasks.size(); ++t) {
+    now += change[t];
+    if (now > most) most = now, at = t;
+  }
+  return at;
+}
 
 bool RecomputeOne(Graph& g, const RegionMap& regions, const LoweredMap& lowered,
                   const Planned& planned, double* added_ns) {

@@ -9,6 +9,9 @@
 
 namespace ge {
 
+// The task at which most bytes of the arena are alive.
+size_t FullestTask(const om::Plan& plan);
+
 // Copies the nodes of one region of the root graph to just before its late readers: that which
 // costs least for each byte that it frees at the fullest moment. Adds its predicted time. False if
 // no region frees anything there. Regions, kernels and plan must be made anew afterwards.

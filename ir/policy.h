@@ -29,6 +29,9 @@ struct Policy {
   int64_t memory_limit = 0;          // bytes of arena that a model may need; 0: as it comes
   int max_streams = 2;               // lanes on which independent tasks may run; 1: none
   double stream_gain = 1.1;          // by which lanes must be faster, as predicted, to be used
+  // Labels of nodes, by their names in the model: independent nodes of one label share a lane,
+  // those of different labels have different ones.
+  std::map<std::string, std::string> stream_labels;
   int64_t fold_limit_bytes = 64 << 20;  // constants larger than this are not created by folding
   // One line for each rewrite or near miss ({rule, node, reason}), if set.
   std::function<void(const std::string&)> report;

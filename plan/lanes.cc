@@ -19,6 +19,8 @@ using om::TaskKind;
 using Clock =
     std::array<int32_t, om::kMostLanes>;  // last task of each lane that is over; -1 = none
 
+using Wanted = std::unordered_map<int32_t, int32_t>;  // kernel -> lane
+
 constexpr size_t kLongest = 2048;  // tasks that are looked at together
 
 struct Access {
@@ -111,16 +113,21 @@ std::vector<bool> Cuts(const Order& order, size_t count) {
 }
 
 // Lanes for the tasks at positions [begin, end) of an order that starts at task `first`.
-void ChooseLanes(Plan& plan, const Order& order, size_t first, size_t begin, size_t end,
-                 int lanes) {
+void ChooseLanes(Plan& plan, const Order& order, size_t first, size_t begin, size_t end, int lanes,
+                 const Wanted& wanted) {
   std::vector<int64_t> free(static_cast<size_t>(lanes), 0), over(end - begin, 0);
   std::vector<Clock> clocks(end - begin);
   std::vector<int32_t> last(static_cast<size_t>(lanes), -1);
+  int chosen = 0;  // lanes that users named: others go elsewhere if they can start as early
+  for (const auto& [kernel, lane] : wanted) chosen = std::max(chosen, lane + 1);
   for (size_t p = begin; p < end; ++p) {
     Task& task = plan.tasks[first + p];
     int32_t best = 0;
     int64_t best_start = INT64_MAX;
-    for (int32_t lane = 0; lane < lanes; ++lane) {
+    const auto choice = wanted.find(task.kernel);
+    for (int32_t k = 0; k < lanes; ++k) {
+      const int32_t lane = (k + chosen) % lanes;
+      if (choice != wanted.end() && lane != choice->second) continue;
       int64_t start = free[static_cast<size_t>(lane)];
       for (int32_t u : order.Before(p)) {
         if (u < static_cast<int32_t>(begin)) continue;
@@ -155,9 +162,12 @@ void ChooseLanes(Plan& plan, const Order& order, size_t first, size_t begin, siz
   }
 }
 
-void AssignStretch(Plan& plan, const Policy& policy, size_t first, size_t end) {
+void AssignStretch(Plan& plan, const Policy& policy, const Wanted& wanted, size_t first,
+                   size_t end) {
   const size_t count = end - first;
-  const int lanes = std::min<int>(policy.max_streams, om::kMostLanes);
+  int lanes = policy.max_streams;
+  for (const auto& [kernel, lane] : wanted) lanes = std::max(lanes, lane + 1);
+  lanes = std::min<int>(lanes, om::kMostLanes);
   const Order order(plan, first, end);
   const std::vector<bool> cut = Cuts(order, count);
   for (size_t begin = 0; begin < count;) {
@@ -167,13 +177,15 @@ void AssignStretch(Plan& plan, const Policy& policy, size_t first, size_t end) {
     }
     size_t stop = begin;
     int64_t shared = 0;
+    bool chosen = false;
     for (; stop < count && !cut[stop]; ++stop) {
       const Task& task = plan.tasks[first + stop];
       shared += om::SharedNs(task, om::KnownGrid(plan, task), lanes);
+      chosen |= wanted.contains(task.kernel);
     }
-    ChooseLanes(plan, order, first, begin, stop, lanes);
+    ChooseLanes(plan, order, first, begin, stop, lanes, wanted);
     const int64_t apart = om::LanesNs(plan, first + begin, first + stop, lanes);
-    if (static_cast<double>(apart) * policy.stream_gain > static_cast<double>(shared)) {
+    if (!chosen && static_cast<double>(apart) * policy.stream_gain > static_cast<double>(shared)) {
       for (size_t p = begin; p < stop; ++p) {
         plan.tasks[first + p].lane = -1;
         plan.tasks[first + p].waits.clear();
@@ -185,7 +197,7 @@ void AssignStretch(Plan& plan, const Policy& policy, size_t first, size_t end) {
 
 }  // namespace
 
-void AssignLanes(Plan& plan, const Policy& policy) {
+void AssignLanes(Plan& plan, const Policy& policy, const Wanted& wanted) {
   if (policy.max_streams < 2) return;
   std::vector<bool> is_target(plan.tasks.size() + 1, false);
   for (const Task& t : plan.tasks) {
@@ -196,7 +208,7 @@ void AssignLanes(Plan& plan, const Policy& policy) {
     while (end < plan.tasks.size() && end - first < kLongest &&
            plan.tasks[end].kind == TaskKind::kLaunch && (end == first || !is_target[end]))
       ++end;
-    if (end - first > 2) AssignStretch(plan, policy, first, end);
+    if (end - first > 2) AssignStretch(plan, policy, wanted, first, end);
     // Two sections that touch would be one: their order is that of no lane.
     if (end > first && end < plan.tasks.size()) {
       plan.tasks[end - 1].lane = -1;

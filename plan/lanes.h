@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -14,8 +15,10 @@
 namespace ge {
 
 // Sets lane and waits of the tasks. Aliases must be final; memory offsets are not looked at: they
-// follow from ConcurrentTasks.
-void AssignLanes(om::Plan& plan, const Policy& policy);
+// follow from ConcurrentTasks. `wanted`: the lane that a user chose for a kernel's tasks; where
+// there is such a choice, the section has lanes whatever the prediction says.
+void AssignLanes(om::Plan& plan, const Policy& policy,
+                 const std::unordered_map<int32_t, int32_t>& wanted = {});
 // Per task: the earlier tasks that it must come after because they share bytes, or because one of
 // them is no launch.
 std::vector<std::vector<int32_t>> TaskOrder(const om::Plan& plan);

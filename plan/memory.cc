@@ -90,6 +90,33 @@ void PlanBuilder::MeasureUnaliased() {
   for (const int64_t c : change) out_.arena_unaliased = std::max(out_.arena_unaliased, now += c);
 }
 
+// The graph's own values by the order of its nodes. Not counted: what the caller or a constant
+// holds, and integers that are known while compiling.
+void PlanBuilder::MeasureValues() {
+  std::vector<int32_t> first(root_.values.size(), -1), last(root_.values.size(), -1);
+  const auto count = static_cast<int32_t>(root_.order.size());
+  for (int32_t t = 0; t < count; ++t) {
+    const Node& n = root_.node(root_.order[static_cast<size_t>(t)]);
+    for (ValueId v : n.inputs)
+      if (v != kNone) last[static_cast<size_t>(v)] = t;
+    for (ValueId v : n.outputs)
+      if (v != kNone) first[static_cast<size_t>(v)] = last[static_cast<size_t>(v)] = t;
+  }
+  for (ValueId v : root_.outputs) first[static_cast<size_t>(v)] = -1;
+  std::vector<int64_t> change(root_.order.size() + 2, 0);
+  for (size_t v = 0; v < first.size(); ++v) {
+    const Value& value = root_.values[v];
+    if (first[v] < 0 || value.elems || IsObject(value)) continue;
+    const Expr bytes = StorageBytes(value);
+    if (!bytes.IsConst()) return;
+    change[static_cast<size_t>(first[v])] += Lines(bytes.value());
+    change[static_cast<size_t>(last[v]) + 1] -= Lines(bytes.value());
+  }
+  int64_t now = 0;
+  out_.arena_values = 0;
+  for (const int64_t c : change) out_.arena_values = std::max(out_.arena_values, now += c);
+}
+
 // What is made before a loop and used in it lives to the loop's end, as does what is made slice by
 // slice (no write of it is known to be the first); what is made in it and used after it lives from
 // its start. Loops nest: small ones first, then those around them.
@@ -146,6 +173,14 @@ void PlanBuilder::JoinInPlace() {
     }
     // A loop reads again in its next round what it wrote over in this one.
     if (task.kind != om::TaskKind::kLaunch || native_kernels_.contains(task.kernel)) continue;
+    // What another stream may be reading stays.
+    const auto readers = [&](int root) {
+      return std::count_if(plan_.tasks.begin(), plan_.tasks.end(), [&](const om::Task& other) {
+        return std::any_of(other.args.begin(), other.args.end(),
+                           [&](int32_t b) { return b >= 0 && RootOf(b) == root; });
+      });
+    };
+    const bool labelled = lane_of_kernel_.contains(task.kernel);
     const auto pairs = InPlaceArgs(out_.kernels[task.kernel]->kernel);
     for (const auto& [from, to] : pairs) {
       const int root = RootOf(task.args[from]);
@@ -154,6 +189,7 @@ void PlanBuilder::JoinInPlace() {
       const auto fitting = std::count_if(pairs.begin(), pairs.end(), [&](const auto& pair) {
         return RootOf(task.args[pair.first]) == root;
       });
+      if (labelled && readers(root) > 2) continue;  // its maker, and this task
       if (uses != fitting || !mergeable(task.args[from], task.args[to], at)) continue;
       merge(task.args[from], task.args[to]);
       break;

@@ -71,6 +71,7 @@ class PlanBuilder {
   Status EmitHost(const Graph& g, const Node& n);
   Result<bool> EmitAlias(const Graph& g, const Node& n);
   Result<int> EmitKnown(const Graph& g, ValueId v);
+  void UseLabel(const Graph& g, const Region& r, int32_t kernel);
   om::Task& AddTask(om::TaskKind kind, std::string name);
   void AddHost(std::string name, std::string host, std::vector<int32_t> args,
                std::vector<int32_t> outs);
@@ -111,6 +112,7 @@ class PlanBuilder {
   // memory.cc
   void PromoteOutputs();
   void MeasureUnaliased();
+  void MeasureValues();
   void ComputeLives();
   void ExtendOverLoops();
   void JoinInPlace();
@@ -136,6 +138,8 @@ class PlanBuilder {
   Status fault_;  // the first size that cannot be encoded
   std::unordered_map<size_t, std::vector<Expr>> size_values_;  // of the tasks that are Sizes
   std::unordered_set<int32_t> native_kernels_;
+  std::map<std::string, int32_t> lane_of_label_;
+  std::unordered_map<int32_t, int32_t> lane_of_kernel_;  // of labelled nodes
 
   std::unordered_map<const Graph*, std::vector<int>> buffer_of_;
   std::vector<Expr> bytes_;    // per buffer

@@ -27,11 +27,12 @@ Result<Planned> PlanBuilder::Run() {
   }
   PromoteOutputs();
   MeasureUnaliased();
+  MeasureValues();
   ComputeLives();
   if (policy_.reuse_memory) JoinInPlace();
   DropCopies();
   FinishBuffers();
-  AssignLanes(plan_, policy_);
+  AssignLanes(plan_, policy_, lane_of_kernel_);
   ComputeLives();
   GE_TRY(PlaceArena());
   for (size_t o = 0; o < root_.outputs.size(); ++o) {

@@ -30,6 +30,9 @@ struct Planned {
   int64_t weight_bytes = 0;
   int64_t arena_lower_bound = -1;  // the largest sum of sizes alive at one task, if all are static
   int64_t arena_unaliased = -1;    // the same if no two values shared bytes
+  // The same if each value of the graph had bytes of its own: nothing fused, nothing in place, no
+  // parts and no views. Of the root graph alone.
+  int64_t arena_values = -1;
 };
 
 Result<Planned> BuildPlan(const Graph& root, const RegionMap& regions, const LoweredMap& lowered,

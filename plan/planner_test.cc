@@ -11,10 +11,10 @@
 
 #include "ir/opdef.h"
 #include "om/file.h"
+#include "plan/interpreted.h"
 #include "plan/validate.h"
 #include "rt/runtime.h"
 #include "tile/builder.h"
-#include "tile/interpret.h"
 
 namespace ge {
 namespace {
@@ -102,18 +102,6 @@ int Count(const Model& m, om::TaskKind kind, const std::string& host = "") {
   return n;
 }
 
-Result<rt::LoadOptions::TextKernel> Interpret(const std::string& text) {
-  struct Code {
-    ExprArena arena;
-    std::unique_ptr<tile::Interpreter> interpreter;
-  };
-  auto code = std::make_shared<Code>();
-  GE_ASSIGN(const tile::Kernel kernel, tile::ParseKernel(text, code->arena));
-  code->interpreter = std::make_unique<tile::Interpreter>(kernel);
-  return rt::LoadOptions::TextKernel{tile::GeInterpretKernel,
-                                     std::shared_ptr<const void>(code, code->interpreter.get())};
-}
-
 std::unique_ptr<rt::Run> Load(const Model& m) {
   om::OmContents contents;
   contents.plan = m.planned.plan;
@@ -133,7 +121,7 @@ std::unique_ptr<rt::Run> Load(const Model& m) {
   EXPECT_TRUE(written.ok()) << written.message();
   rt::LoadOptions options;
   options.threads = 1;
-  options.text_kernel = Interpret;
+  options.text_kernel = InterpretedKernel;
   auto model = rt::Model::Load(path, options);
   EXPECT_TRUE(model.ok()) << model.status().message();
   std::filesystem::remove(path);

@@ -68,6 +68,7 @@ class Simulator {
     FindOrder();
     Schedule();
     out_.hit_rate = all_reads_ > 0 ? hits_ / all_reads_ : 0;
+    out_.value_hit_rate = out_.read_bytes > 0 ? value_hits_ / out_.read_bytes : 0;
     return std::move(out_);
   }
 
@@ -110,6 +111,7 @@ class Simulator {
           if (!IsIntermediate(b)) continue;
           ++out_.reads;
           out_.read_bytes += bytes;
+          value_hits_ += hit ? bytes : 0;
         }
         for (int32_t b : task.outs) {
           if (b < 0) continue;
@@ -282,7 +284,7 @@ class Simulator {
   int most_streams_;
   bool floats_ = true;  // no intermediate value of bytes: the model is not quantised
   OnChip on_chip_;
-  double all_reads_ = 0, hits_ = 0;
+  double all_reads_ = 0, hits_ = 0, value_hits_ = 0;
   std::vector<double> us_, rank_;
   std::vector<int> cores_, stream_;
   std::vector<std::vector<int32_t>> before_, after_;

@@ -178,6 +178,22 @@ Result<bool> PlanBuilder::EmitAlias(const Graph& g, const Node& n) {
   return true;
 }
 
+// A region goes where its first labelled node wants to be.
+void PlanBuilder::UseLabel(const Graph& g, const Region& r, int32_t kernel) {
+  if (policy_.stream_labels.empty()) return;
+  for (NodeId n : r.nodes) {
+    const Node& node = g.node(n);
+    const auto& sources = node.origin.empty() ? std::vector<std::string>{node.name} : node.origin;
+    for (const std::string& source : sources) {
+      const auto label = policy_.stream_labels.find(source);
+      if (label == policy_.stream_labels.end()) continue;
+      const auto lane = static_cast<int32_t>(lane_of_label_.size());
+      lane_of_kernel_[kernel] = lane_of_label_.emplace(label->second, lane).first->second;
+      return;
+    }
+  }
+}
+
 // Kernels that read nothing but parts that lie in their place (`placed`) are left out.
 Status PlanBuilder::EmitKernels(const Graph& g, const Region& r, const Lowered& lowered,
                                 const std::vector<ValueId>& placed) {
@@ -216,6 +232,7 @@ Status PlanBuilder::EmitKernels(const Graph& g, const Region& r, const Lowered& 
     const Expr scratch = tile::PlanScratch(k.kernel).bytes;
     om::Task t{.kind = om::TaskKind::kLaunch, .name = k.kernel.name};
     t.kernel = static_cast<int32_t>(out_.kernels.size());
+    UseLabel(g, r, t.kernel);
     for (size_t i = 0; i < args.size(); ++i) {
       if (k.kernel.buffers[i].written) t.outs.push_back(args[i]);
     }

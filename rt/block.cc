@@ -2,6 +2,7 @@
 #include "rt/block.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,6 +17,7 @@ constexpr int64_t kHugePage = int64_t{2} << 20, kLine = 64, kLimit = int64_t{1} 
 void Block::Free::operator()(std::byte* data) const { std::free(data); }
 
 Status Block::Grow(int64_t bytes, int64_t keep) {
+  asked_ = std::max(asked_, bytes);
   if (bytes <= bytes_ && data_ != nullptr) return {};
   const auto refuse = [&] {
     return Error(Code::kResourceExhausted, "cannot allocate " + std::to_string(bytes) + " bytes");
@@ -33,6 +35,18 @@ Status Block::Grow(int64_t bytes, int64_t keep) {
   data_.reset(memory);
   bytes_ = size;
   return {};
+}
+
+void Block::Trim(int64_t used) {
+  constexpr int64_t kWorth = int64_t{1} << 20;
+  const int64_t most = std::max(used, asked_);
+  asked_ = 0;
+  if (bytes_ - most < kWorth || most > bytes_ / 2) return;
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto at = reinterpret_cast<uintptr_t>(data_.get());
+  const uintptr_t begin = (at + static_cast<uintptr_t>(most) + page - 1) / page * page,
+                  end = (at + static_cast<uintptr_t>(bytes_)) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace ge::rt

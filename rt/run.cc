@@ -8,6 +8,7 @@ namespace ge::rt {
 
 namespace {
 alignas(64) std::byte no_weights[64];
+constexpr int64_t kTrimRuns = 64;  // a large shape that comes once in so many runs keeps its memory
 }  // namespace
 
 Run::State::State(std::shared_ptr<const Model> m)
@@ -66,7 +67,9 @@ Status Run::State::Execute(std::span<const Tensor> inputs, std::span<Tensor> out
   GE_TRY(PlaceIo(inputs, outputs, changed));
   std::fill(profile.begin(), profile.end(), 0);
   GE_TRY(RunTasks());
-  return Finish(outputs);
+  GE_TRY(Finish(outputs));
+  if (!plan.symbols.empty() && ++runs % kTrimRuns == 0) Trim();
+  return {};
 }
 
 Result<std::unique_ptr<Run>> Run::Create(std::shared_ptr<const Model> model, void* work) {

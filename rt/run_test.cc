@@ -5,10 +5,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 #include <limits>
 #include <numeric>
 #include <thread>
 
+#include "rt/state.h"
 #include "rt/test_model.h"
 
 namespace ge::rt {
@@ -244,6 +246,63 @@ TEST(RunTest, SymbolsAndShapes) {
   EXPECT_EQ(message({8, 4}), "input \"x\": dim 1 is 4, the model takes 3");
   alignas(64) static std::byte work[64];
   EXPECT_THAT(Run::Create(model, work).status().message(), HasSubstr("symbolic"));
+}
+
+// Of a dynamic model: kernels write the arena to its last planned byte, and nothing behind it.
+TEST(RunTest, PlannedBytesAreTheBytesInUse) {
+  const auto model = kSymbolic.Load(1);
+  Run::State state(model);
+  ASSERT_TRUE(state.Start(nullptr).ok());
+  for (const int64_t n : {512, 4, 100, 36}) {
+    Floats x = Ramp(static_cast<size_t>(3 * n));
+    const Tensor in[] = {On(x, {n, 3})};
+    Tensor out[] = {Tensor()};
+    ASSERT_EQ(state.Execute(in, out).message(), "");
+    const int64_t planned = state.shapes[0].arena_bytes;
+    std::memset(state.arena_base, 0xa5, static_cast<size_t>(state.arena.bytes()));
+    out[0] = Tensor();
+    ASSERT_EQ(state.Execute(in, out).message(), "");
+    int64_t used = state.arena.bytes();
+    while (used > 0 && state.arena_base[used - 1] == std::byte{0xa5}) --used;
+    EXPECT_EQ((used + 63) / 64 * 64, planned) << n;
+  }
+}
+
+// y = 2 (x + 1) through the arena, for any number of elements; the last result stays valid.
+TEST(RunTest, MemoryOfALargeShapeGoesBack) {
+  const TestModel any = {R"(plan {name="any"}
+    symbol 0 {name="N" lo=1 hi=100000000 input=0 dim=0}
+    buffer 0 {name="x" kind=input dtype=f32 index=0 dims=[$N] bytes=mul($N, 4)}
+    buffer 1 {name="t" kind=arena dtype=f32 dims=[$N] bytes=mul($N, 4) first=0 last=1}
+    buffer 2 {name="y" kind=output dtype=f32 index=0 dims=[$N] bytes=mul($N, 4)}
+    task 0 {kind=launch name="t" kernel=0 args=[0, 1] outs=[1] sizes=[$N] grid=$N}
+    task 1 {kind=launch name="y" kernel=1 args=[1, 2] outs=[2] sizes=[$N] grid=$N}
+    input {name="x" dtype=f32 dims=[$N] buffer=0}
+    output {name="y" dtype=f32 dims=[$N] buffer=2})",
+                         {"for (int64_t i = begin; i < end; ++i)"
+                          " ((float*)b[1])[i] = ((float*)b[0])[i] + 1;",
+                          "for (int64_t i = begin; i < end; ++i)"
+                          " ((float*)b[1])[i] = ((float*)b[0])[i] * 2;"}};
+  const auto resident_mb = [] {
+    std::ifstream file("/proc/self/statm");
+    long all = 0, resident = 0;
+    file >> all >> resident;
+    return resident * (getpagesize() / 1024) / 1024;
+  };
+  auto run = NewRun(any.Load(1));
+  Floats large = Ramp(8 << 20), small = Ramp(1000);  // 32 MB
+  const auto execute = [&](Floats& x) {
+    Tensor in[] = {On(x)}, out[] = {Tensor()};
+    ASSERT_EQ(run->Execute(in, out).message(), "");
+    const auto* y = static_cast<const float*>(out[0].data);
+    for (size_t i = 0; i < x.size(); i += 97) ASSERT_EQ(y[i], (x[i] + 1) * 2);
+  };
+  for (int round = 0; round < 3; ++round) {
+    execute(large);
+    const long full = resident_mb();
+    for (int i = 0; i < 130; ++i) execute(small);
+    EXPECT_LT(resident_mb(), full - 50) << full;  // two blocks of 32 MB
+  }
 }
 
 // An output that is a constant, an input, and a part of another output.

@@ -110,6 +110,16 @@ Status Run::State::GrowScratch(int64_t bytes) {
   return {};
 }
 
+void Run::State::Trim() {
+  arena.Trim(shapes.empty() ? 0 : shapes[0].arena_bytes);
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    const om::SizeRef bytes = plan.buffers[b].bytes;
+    if (blocks[b].bytes() > 0)
+      blocks[b].Trim(bytes < 0 ? 0 : std::max<int64_t>(0, sizes[static_cast<size_t>(bytes)]));
+  }
+  for (Block& result : results) result.Trim(0);  // asked for in each run
+}
+
 Status Run::State::Provide(int32_t buffer, int64_t bytes) {
   const auto b = static_cast<size_t>(buffer);
   const om::Buffer& record = plan.buffers[b];

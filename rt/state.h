@@ -156,6 +156,7 @@ struct Run::State {
   std::vector<int32_t> staged_inputs;
   std::vector<uint8_t> stage_output;  // the caller's memory cannot be used directly
 
+  int64_t runs = 0;
   bool profiling = false;
   std::vector<int64_t> profile;
   std::unique_ptr<Trace> trace;  // null: none is wanted
@@ -181,6 +182,7 @@ struct Run::State {
   Status UseShape(bool* changed);  // that of wanted_symbols
   Status ApplyShape(const Shape& shape);
   Status GrowScratch(int64_t bytes);
+  void Trim();  // memory that shapes of long ago needed
   // Memory for a pool or output buffer of this size; contents are kept.
   Status Provide(int32_t buffer, int64_t bytes);
   void ResetLate();

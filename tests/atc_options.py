@@ -62,6 +62,26 @@ class Table(Case):
             self.refused(self.raw("--model=a", "--framework=5", "--output=b", "--multi_stream_parallel_mode=" + mode),
                          "E10001")
 
+    def test_stream_labels(self):
+        nodes = [mm.node("Abs", ["x"], ["a"]), mm.node("Relu", ["a"], ["b"]), mm.node("Neg", ["a"], ["c"]),
+                 mm.node("Mul", ["b", "c"], ["d"])]
+        model = self.path("fork.onnx", mm.model(mm.graph("fork", nodes, [mm.value_info("x", mm.F32, [4])],
+                                                         [mm.value_info("d", mm.F32, [4])])))
+        def lanes(*options):
+            self.works("--opt_level=0", *options, model=model)
+            plan = subprocess.run([GE, "om", self.out + ".om", "--plan"], capture_output=True, text=True).stdout
+            return [int(m) for m in re.findall(r"^task .* lane=(\d+)", plan, re.M)]
+        self.assertEqual(lanes(), [])
+        self.assertEqual(lanes("--stream_labels=b_Relu:left;c_Neg:right"), [0, 1])
+        self.assertEqual(lanes("--stream_labels=c_Neg:left"), [1, 0])
+        self.assertEqual(lanes("--stream_labels=b_Relu:one;c_Neg:one"), [0, 0])
+        self.assertEqual(lanes("--stream_labels=b_Relu:left;c_Neg:right", "--enable_single_stream=true"), [])
+        for bad, code in (("b", "E10003"), (":x", "E10003"), ("b:", "E10003"), (";".join("n%d:%d" % (i, i) for i in range(17)), "E10001")):
+            self.refused(self.atc("--stream_labels=" + bad, model=model), code)
+        status, _, err = self.atc("--stream_labels=nobody:left", model=model)
+        self.assertNotEqual(status, 0)
+        self.assertIn("stream_labels: the model has no node nobody", err)
+
     def test_every_option_that_works_has_a_test(self):
         folder, text = os.path.join(ROOT, "tests"), ""
         for name in os.listdir(folder):

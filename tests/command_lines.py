@@ -4,10 +4,13 @@
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
+
+import make_models as mm
 
 BUILD, MODELS = sys.argv[1:3]
 SUCCESS = "ATC run success, welcome to the next use."
@@ -17,6 +20,27 @@ FAILURE = "ATC run failed, Please check the detail log, Try 'atc --help' for mor
 def run(tool, *args):
     done = subprocess.run([os.path.join(BUILD, "bin", tool), *args], capture_output=True, text=True, timeout=300)
     return done.returncode, done.stdout, done.stderr
+
+
+HOLD = """
+import ctypes, sys
+library, model = ctypes.CDLL(sys.argv[1]), ctypes.c_void_p()
+print("loaded" if library.ge_model_load(sys.argv[2].encode(), 1, ctypes.byref(model)) == 0 else "refused", flush=True)
+sys.stdin.readline()
+"""
+
+
+def mapped(pid, folder):
+    """KB of a process that are mapped from files of a folder: resident, its share of them, its own copies."""
+    sums, inside = {"Rss": 0, "Pss": 0, "Private_Clean": 0, "Private_Dirty": 0}, False
+    with open("/proc/%d/smaps" % pid) as f:
+        for line in f:
+            key = line.split(":")[0]
+            if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+                inside = folder in line
+            elif inside and key in sums:
+                sums[key] += int(line.split()[1])
+    return sums["Rss"], sums["Pss"], sums["Private_Clean"] + sums["Private_Dirty"]
 
 
 class Atc(unittest.TestCase):
@@ -175,6 +199,33 @@ class Ge(unittest.TestCase):
         self.assertGreater(figures["median_ms"], 0)
         self.assertEqual(figures["threads"], 2)
 
+    def test_processes_share_the_weights(self):
+        """In the .om or beside it: of two processes that run a model, each pays for half of the weights, nobody for a copy."""
+        values = 256 * 300
+        w = mm.tensor("w", mm.F32, [256, 300], [i / values for i in range(values)])
+        with open(os.path.join(self.folder.name, "wide.onnx"), "wb") as f:
+            f.write(mm.model(mm.graph("wide", [mm.node("MatMul", ["x", "w"], ["y"])], [mm.value_info("x", mm.F32, [1, 256])],
+                                      [mm.value_info("y", mm.F32, [1, 300])], [w])))
+        for external in ("0", "1", "2"):
+            out = os.path.join(self.folder.name, "wide" + external)
+            status, _, err = run("atc", "--model=" + os.path.join(self.folder.name, "wide.onnx"), "--framework=5", "--output=" + out,
+                                 "--external_weight=" + external)
+            self.assertEqual(status, 0, err)
+            command = [sys.executable, "-c", HOLD, os.path.join(os.path.abspath(BUILD), "lib", "libge_runtime.so"), out + ".om"]
+            held = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                     env=dict(os.environ, GE_VERIFY="weights")) for _ in range(2)]
+            try:
+                for process in held:
+                    self.assertEqual(process.stdout.readline(), "loaded\n")
+                for process in held:
+                    resident, share, own = mapped(process.pid, os.path.realpath(self.folder.name))
+                    self.assertGreaterEqual(resident, 4 * values // 1024)
+                    self.assertLess(share, 0.55 * resident)
+                    self.assertLess(own, 0.1 * resident)
+            finally:
+                for process in held:
+                    process.communicate("\n")
+
     def test_opt_round_trip(self):
         first = os.path.join(self.folder.name, "a.ir")
         second = os.path.join(self.folder.name, "b.ir")
@@ -193,6 +244,18 @@ class Ge(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("all checksums match", out)
         self.assertIn("task 0", run("ge", "om", self.om, "--plan")[1])
+
+    def test_planned_bytes_are_measured_bytes(self):
+        """Of a dynamic model, for some shapes: what ge om says beforehand is what the runtime takes."""
+        figures = os.path.join(self.folder.name, "figures.json")
+        for n in (1, 3, 8):
+            shape = "x:%d,3,16,16" % n
+            text = run("ge", "om", self.om, "--shape", shape)[1]
+            planned, bound = map(int, re.search(r"for this one (\d+) bytes, lower bound (\d+) bytes", text).groups())
+            self.assertEqual(run("ge", "bench", self.om, "--shape", shape, "--rounds", "2", "--json", figures)[0], 0)
+            with open(figures) as f:
+                self.assertEqual(round(json.load(f)["arena_mb"] * 1e6), planned)
+            self.assertEqual(planned, bound)
 
     def test_damaged_file_is_refused(self):
         with open(self.om, "rb") as f:

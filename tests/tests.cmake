@@ -6,6 +6,10 @@ foreach(program conformance fuzz samples)
   add_dependencies(${program} ge_pictures)
 endforeach()
 
+add_executable(blame tests/blame/blame.cc $<TARGET_OBJECTS:ge_tools> ${GE_ALL_OBJECTS})
+target_link_libraries(blame PRIVATE fmt::fmt GTest::gtest GTest::gmock GTest::gtest_main Threads::Threads)
+add_test(NAME blame COMMAND blame)
+
 add_test(NAME floors COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/floors.py)
 
 # Small models, made once; the fuzzers and the command-line tests use them.
@@ -51,6 +55,9 @@ set_tests_properties(aarch64 PROPERTIES LABELS release_only SKIP_RETURN_CODE 77 
 # A thousand shapes through one dynamic model (bench/bench.cmake makes the program).
 add_test(NAME shapes COMMAND sh -c "$<TARGET_FILE:bench_shapes> ${models}/conv.om --runs 10")
 set_tests_properties(shapes PROPERTIES FIXTURES_REQUIRED compiled)
+# Models and contexts side by side; three minutes of it are for hand.
+add_test(NAME soak COMMAND sh -c "$<TARGET_FILE:soak> --seconds 10 ${models}/chain.om ${models}/conv.om ${models}/branch.om ${models}/loop.om")
+set_tests_properties(soak PROPERTIES FIXTURES_REQUIRED compiled)
 
 foreach(how "code;2" "code;0" "interp;2")
   list(GET how 0 mode)

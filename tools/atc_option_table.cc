@@ -104,6 +104,9 @@ constexpr OptionRow kOptions[] = {
     {"multi_stream_parallel_mode", kModel, kWorks, kText, "cv|LoadBalance:N|MainStream:N",
      "N (2 to 16) streams for independent tasks, where the prediction gains; cv and none: 2",
      "ge.autoMultistreamParallelMode"},
+    {"stream_labels", kModel, kWorks, kText, "\"Node:label;Other:label\"",
+     "streams of nodes of the model: those of one label share a stream, those of different labels "
+     "run on different ones where they are independent (at most 16 labels)"},
     {"memory_limit", kModel, kWorks, kText, "BYTES",
      "most bytes of memory for values between operators; cheap ones are computed again"},
     {"ac_parallel_enable", kModel, kAccepted, kZeroOne, "0", "parallel CPU operators"},

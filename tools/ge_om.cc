@@ -11,6 +11,8 @@
 #include "base/file_map.h"
 #include "om/file.h"
 #include "om/size.h"
+#include "rt/placement.h"
+#include "tools/session.h"
 #include "tools/verbs.h"
 
 namespace ge {
@@ -18,6 +20,7 @@ namespace {
 
 struct OmOptions {
   std::string model;
+  std::vector<std::string> shapes;
   bool plan = false, sections = false, sizes = false, verify = false, ir = false,
        description = false;
 };
@@ -35,11 +38,12 @@ const char* SectionName(om::Section s) {
 }
 
 // The largest sum of sizes alive at one task: no arena can be smaller with these aliases.
-int64_t ArenaLowerBound(const om::Plan& plan) {
+int64_t ArenaLowerBound(const om::Plan& plan, const std::vector<int64_t>& symbols) {
   std::vector<int64_t> change(plan.tasks.size() + 2, 0);
   for (const om::Buffer& b : plan.buffers) {
     if (b.kind != om::BufferKind::kArena || b.alias >= 0 || b.first < 0) continue;
-    const int64_t bytes = (om::EvalSize(plan, b.bytes, {}) + 63) / 64 * 64;
+    const int64_t bytes =
+        (std::max<int64_t>(0, om::EvalSize(plan, b.bytes, symbols)) + 63) / 64 * 64;
     change[static_cast<size_t>(b.first)] += bytes;
     change[static_cast<size_t>(b.last) + 1] -= bytes;
   }
@@ -48,21 +52,38 @@ int64_t ArenaLowerBound(const om::Plan& plan) {
   return most;
 }
 
-std::string ArenaText(const om::OmView& v) {
-  if (v.plan.arena_bytes < 0) return "placed for each shape";
-  std::string out =
-      fmt::format("{} bytes, lower bound {} bytes", v.plan.arena_bytes, ArenaLowerBound(v.plan));
+// What the runtime makes of it for one shape.
+std::string PlacedText(const om::Plan& plan, const std::vector<int64_t>& symbols) {
+  std::vector<rt::Placed> placed;
+  for (const om::Buffer& b : plan.buffers) {
+    const int64_t bytes = b.bytes < 0 ? om::kNoSize : om::EvalSize(plan, b.bytes, symbols);
+    if (b.kind == om::BufferKind::kArena && b.alias < 0 && b.first >= 0 && bytes > 0)
+      placed.push_back({b.first, b.last, bytes, b.offset});
+  }
+  return fmt::format("placed for each shape; for this one {} bytes, lower bound {} bytes",
+                     rt::PlaceArena(&placed), ArenaLowerBound(plan, symbols));
+}
+
+std::string ArenaText(const om::OmView& v, const std::vector<int64_t>& symbols) {
+  if (v.plan.arena_bytes < 0) {
+    return symbols.empty() ? "placed for each shape" : PlacedText(v.plan, symbols);
+  }
+  std::string out = fmt::format("{} bytes, lower bound {} bytes", v.plan.arena_bytes,
+                                ArenaLowerBound(v.plan, {}));
   const auto made = nlohmann::json::parse(v.description, nullptr, /*allow_exceptions=*/false);
   if (!made.is_object()) return out;
-  const int64_t apart = made.value("arena_unaliased", int64_t{-1});
-  if (apart > 0) {
-    out += fmt::format(", {} bytes without aliases ({:.2f})", apart,
+  const auto compare = [&](const char* key, const char* what) {
+    const int64_t apart = made.value(key, int64_t{-1});
+    if (apart <= 0) return;
+    out += fmt::format(", {} bytes {} ({:.2f})", apart, what,
                        static_cast<double>(v.plan.arena_bytes) / static_cast<double>(apart));
-  }
+  };
+  compare("arena_unaliased", "without aliases");
+  compare("arena_values", "without aliases and fusion");
   return out;
 }
 
-void PrintSizes(const om::OmView& v) {
+void PrintSizes(const om::OmView& v, const std::vector<int64_t>& symbols) {
   std::map<om::BufferKind, int> count;
   for (const om::Buffer& b : v.plan.buffers) ++count[b.kind];
   std::printf("model %s for %s\n", v.plan.model_name.c_str(), v.plan.chip.c_str());
@@ -72,14 +93,18 @@ void PrintSizes(const om::OmView& v) {
       count[om::BufferKind::kArena], count[om::BufferKind::kConst], count[om::BufferKind::kPool],
       v.plan.symbols.size());
   std::printf("weights %zu bytes, code %zu bytes, arena %s\n", v.weights.size(), v.code.size(),
-              ArenaText(v).c_str());
+              ArenaText(v, symbols).c_str());
 }
 
 Status Show(OmOptions o) {
   GE_ASSIGN(FileMap file, FileMap::Open(o.model));
   GE_ASSIGN(om::OmView view, om::ReadOm(file.bytes(), o.verify));
   if (!o.plan && !o.sections && !o.ir && !o.description) o.sizes = o.sections = true;
-  if (o.sizes) PrintSizes(view);
+  std::vector<int64_t> symbols;
+  if (!o.shapes.empty()) {
+    GE_ASSIGN(symbols, SymbolsFor(view.plan, o.shapes));
+  }
+  if (o.sizes) PrintSizes(view, symbols);
   if (o.sections)
     for (const auto& s : view.sections)
       std::printf("section %-12s offset %12lld  bytes %12lld  checksum %016llx\n",
@@ -101,6 +126,8 @@ void AddOmVerb(CLI::App& app, int& exit_code) {
   verb->add_option("model", o->model, ".om file")->required();
   verb->add_flag("--plan", o->plan, "the plan as text");
   verb->add_flag("--sizes", o->sizes, "counts and sizes");
+  verb->add_option("--shape", o->shapes, "NAME:dims of a dynamic input: the arena for them")
+      ->expected(1, 1 << 16);
   verb->add_flag("--sections", o->sections, "the section table");
   verb->add_flag("--ir", o->ir, "the optimised graph as text");
   verb->add_flag("--description", o->description, "how it was made, as JSON");

@@ -92,6 +92,19 @@ Json ArenaJson(const om::Plan& plan, const std::vector<int64_t>& symbols) {
       {"buffers", list}, {"live", live}, {"height", height}, {"bound", bound}, {"apart", apart}};
 }
 
+// What one worker has in use at once: its scratch and a chunk's part of the results.
+Json OnChipJson(const om::Plan& plan, const om::Task& task, const std::vector<int64_t>& symbols) {
+  if (task.kind != om::TaskKind::kLaunch) return nullptr;
+  const int64_t grid = std::max<int64_t>(1, om::EvalSize(plan, task.grid, symbols));
+  int64_t bytes =
+      task.scratch < 0 ? 0 : std::max<int64_t>(0, om::EvalSize(plan, task.scratch, symbols));
+  for (const int32_t b : task.outs) {
+    const om::SizeRef size = b < 0 ? -1 : plan.buffers[static_cast<size_t>(b)].bytes;
+    if (size >= 0) bytes += std::max<int64_t>(0, om::EvalSize(plan, size, symbols)) / grid;
+  }
+  return bytes;
+}
+
 Json TasksJson(const om::Plan& plan, const std::vector<int64_t>& symbols) {
   static constexpr const char* kKinds[] = {"kernel", "host", "jump", "jump", "bind"};
   Json list = Json::array();
@@ -109,6 +122,7 @@ Json TasksJson(const om::Plan& plan, const std::vector<int64_t>& symbols) {
                     {"runs", runs},
                     {"kernel", t.kernel},
                     {"grid", SizeJson(plan, t.grid, symbols)},
+                    {"on_chip", OnChipJson(plan, t, symbols)},
                     {"estimate", t.cost},
                     {"touched", bytes},
                     {"lane", t.lane},

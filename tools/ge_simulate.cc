@@ -27,27 +27,6 @@ struct SimulateOptions {
   bool sources = false, json = false;
 };
 
-// Symbols of inputs that no --shape names take the smallest value that is allowed, but at least 1.
-Result<std::vector<int64_t>> SymbolsFor(const om::Plan& plan,
-                                        const std::vector<std::string>& shapes) {
-  std::map<std::string, std::vector<int64_t>> given;
-  for (const std::string& s : shapes) {
-    GE_ASSIGN(auto shape, ParseShapeOption(s));
-    given[shape.first] = shape.second;
-  }
-  std::vector<int64_t> values;
-  for (const om::Symbol& s : plan.symbols) {
-    int64_t value = std::max<int64_t>(1, s.lo);
-    if (s.input >= 0) {
-      const auto it = given.find(plan.inputs[static_cast<size_t>(s.input)].name);
-      const bool has = it != given.end() && static_cast<size_t>(s.dim) < it->second.size();
-      if (has) value = it->second[static_cast<size_t>(s.dim)];
-    }
-    values.push_back(value);
-  }
-  return values;
-}
-
 // In the form of GE_TRACE: one row for each stream.
 Status WriteTrace(const std::string& path, const om::Plan& plan, const Simulation& sim) {
   Json events = Json::array();
@@ -77,7 +56,8 @@ void Print(const om::OmView& view, const ChipModel& chip, const Simulation& sim)
   fmt::print("operators launched     {}\n", launched);
   fmt::print("intermediate reads     {}, {}\n", sim.reads, mb(sim.read_bytes));
   fmt::print("intermediate writes    {}, {}\n", sim.writes, mb(sim.written_bytes));
-  fmt::print("on-chip hit rate       {:.1f} %\n", 100 * sim.hit_rate);
+  fmt::print("on-chip hit rate       {:.1f} % of values, {:.1f} % with weights\n",
+             100 * sim.value_hit_rate, 100 * sim.hit_rate);
   fmt::print("main memory traffic    {}\n", mb(sim.memory_bytes));
   fmt::print("peak memory            {}\n",
              plan.arena_bytes < 0 ? "placed for each shape"
@@ -100,6 +80,7 @@ void PrintJson(const om::OmView& view, const ChipModel& chip, const Simulation& 
                     {"read_bytes", sim.read_bytes},
                     {"written_bytes", sim.written_bytes},
                     {"hit_rate", sim.hit_rate},
+                    {"value_hit_rate", sim.value_hit_rate},
                     {"memory_bytes", sim.memory_bytes},
                     {"arena_bytes", view.plan.arena_bytes},
                     {"weight_bytes", view.weights.size()},

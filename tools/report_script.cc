@@ -270,7 +270,8 @@ function chips() {
 function tasks() {
   const s = section('tasks', 'Tasks', 'What the runtime does, in order. Predicted: the cost model, on one ' +
     'worker. Measured: the least of several runs. Of roof: the least time that this chip\u2019s ' +
-    'arithmetic and caches allow, as both are measured here, divided by the measured one.');
+    'arithmetic and caches allow, as both are measured here, divided by the measured one. ' +
+    'Tiles: chunks that workers claim; on chip: scratch of a worker and its chunk of the results.');
   const search = el('input', {type: 'search', placeholder: 'Filter by name, operator, schedule'});
   const body = el('tbody', {}), box = el('div', {class: 'scroll'});
   const most = Math.max(...D.tasks.map(t => t.measured ?? t.estimate), 1);
@@ -278,7 +279,8 @@ function tasks() {
     ['#', 'n', t => t.id, t => t.id], ['task', 'name', t => t.name, t => t.name],
     ['operator', '', t => t.op, t => t.op], ['schedule', 'mono', t => t.schedule || t.runs, t => t.schedule || t.runs],
     ['stream', 'n', t => t.lane < 0 ? '' : t.lane + (t.waits.length ? ' after ' + t.waits.join(', ') : ''), t => t.lane],
-    ['chunks', 'n', t => t.grid ?? '', t => t.grid ?? -1],
+    ['tiles', 'n', t => t.grid ?? '', t => t.grid ?? -1],
+    ['on chip', 'n', t => bytes(t.on_chip), t => t.on_chip ?? -1],
     ['flops', 'n', t => t.flops ? (t.flops / 1e6).toFixed(1) + ' M' : '', t => t.flops || 0],
     ['touched', 'n', t => bytes(t.touched), t => t.touched],
     ['predicted', 'n', t => time(t.estimate), t => t.estimate],

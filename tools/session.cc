@@ -13,28 +13,12 @@
 #include <random>
 
 #include "abi/convert.h"
-#include "tile/interpret.h"
+#include "plan/interpreted.h"
 #include "tools/picture.h"
 #include "tools/verbs.h"
 
 namespace ge {
 namespace {
-
-// A parsed kernel and its interpreter, alive as long as the model.
-struct TextKernel {
-  ExprArena arena;
-  std::unique_ptr<tile::Interpreter> interpreter;
-};
-
-Result<rt::LoadOptions::TextKernel> InterpretText(const std::string& text) {
-  auto kernel = std::make_shared<TextKernel>();
-  GE_ASSIGN(tile::Kernel parsed, tile::ParseKernel(text, kernel->arena));
-  GE_TRY(tile::Verify(parsed));
-  kernel->interpreter = std::make_unique<tile::Interpreter>(parsed);
-  const void* self = kernel->interpreter.get();
-  return rt::LoadOptions::TextKernel{&tile::GeInterpretKernel,
-                                     std::shared_ptr<const void>(kernel, self)};
-}
 
 // The dims of an input as far as they are constants; -1 where symbolic.
 std::vector<int64_t> KnownDims(const om::Plan& plan, const om::IoTensor& io) {
@@ -153,7 +137,7 @@ Result<std::shared_ptr<const rt::Model>> LoadModel(const std::string& path, int 
   rt::LoadOptions options;
   options.threads = threads;
   options.verify_weights = verify_weights;
-  options.text_kernel = InterpretText;
+  options.text_kernel = InterpretedKernel;
   return rt::Model::Load(path, options);
 }
 
@@ -212,6 +196,26 @@ std::vector<rt::Tensor> Tensors(std::vector<Array>& arrays) {
     t.push_back({static_cast<uint8_t>(a.dtype), a.dims, a.bytes.data(),
                  static_cast<int64_t>(a.bytes.size())});
   return t;
+}
+
+Result<std::vector<int64_t>> SymbolsFor(const om::Plan& plan,
+                                        const std::vector<std::string>& shapes) {
+  std::map<std::string, std::vector<int64_t>> given;
+  for (const std::string& s : shapes) {
+    GE_ASSIGN(auto shape, ParseShapeOption(s));
+    given[shape.first] = shape.second;
+  }
+  std::vector<int64_t> values;
+  for (const om::Symbol& s : plan.symbols) {
+    int64_t value = std::max<int64_t>(1, s.lo);
+    if (s.input >= 0) {
+      const auto it = given.find(plan.inputs[static_cast<size_t>(s.input)].name);
+      const bool has = it != given.end() && static_cast<size_t>(s.dim) < it->second.size();
+      if (has) value = it->second[static_cast<size_t>(s.dim)];
+    }
+    values.push_back(value);
+  }
+  return values;
 }
 
 }  // namespace ge

@@ -27,6 +27,10 @@ Result<std::vector<Array>> BindInputs(const rt::Model& model, const InputOptions
 std::vector<rt::Tensor> Tensors(std::vector<Array>& arrays);
 // "NAME:1,3,224,224": the last ':' splits.
 Result<std::pair<std::string, std::vector<int64_t>>> ParseShapeOption(const std::string& text);
+// Values of a plan's symbols for such shapes. Those of inputs that none names take the smallest
+// value that is allowed, but at least 1.
+Result<std::vector<int64_t>> SymbolsFor(const om::Plan& plan,
+                                        const std::vector<std::string>& shapes);
 std::string DimsText(const std::vector<int64_t>& dims);
 
 }  // namespace ge

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "om/lanes.h"
 #include "opt/pass.h"
 #include "opt/rule.h"
 
@@ -130,6 +131,26 @@ void ApplyStreams(const AtcOptions& options, Policy* policy) {
     policy->max_streams = std::atoi(mode.c_str() + colon + 1);
 }
 
+// "Node:label;Other:label"; names of nodes may hold colons.
+Fault ReadLabels(const std::string& text, Policy* policy) {
+  std::set<std::string> labels;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(';', at), text.size());
+    const std::string part = text.substr(at, end - at);
+    at = end + 1;
+    const size_t colon = part.rfind(':');
+    if (colon == std::string::npos || colon == 0 || colon + 1 == part.size())
+      return {"E10003", fmt::format("Value [{}] in [--stream_labels] is not node:label", part),
+              "/encoder/conv1:left;/encoder/conv2:right"};
+    policy->stream_labels[part.substr(0, colon)] = part.substr(colon + 1);
+    labels.insert(part.substr(colon + 1));
+  }
+  if (labels.size() > om::kMostLanes)
+    return {"E10001", fmt::format("[--stream_labels] has {} labels", labels.size()),
+            fmt::format("at most {}", om::kMostLanes)};
+  return {};
+}
+
 }  // namespace
 
 Fault ApplySwitches(const AtcOptions& options, Policy* policy, std::vector<std::string>* notes) {
@@ -152,6 +173,7 @@ Fault ApplySwitches(const AtcOptions& options, Policy* policy, std::vector<std::
   if (options.Is("oo_constant_folding", "false")) policy->disabled.insert("constant_folding");
   if (options.Is("oo_dead_code_elimination", "false")) policy->disabled.insert("dead_code");
   ApplyStreams(options, policy);
+  if (Fault f = ReadLabels(options.Get("stream_labels"), policy); f.any()) return f;
   if (options.Has("memory_limit")) {
     const std::string text = options.Get("memory_limit");
     const auto [end, error] =

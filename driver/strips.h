@@ -1,0 +1,20 @@
+// Memory for time: a wide value between two convolutions is never there as a whole.
+#pragma once
+
+#include <functional>
+
+#include "ir/graph.h"
+#include "ir/lowered.h"
+#include "ir/region.h"
+#include "plan/planner.h"
+
+namespace ge {
+
+// Replaces the regions that make and read the largest such value by strips of rows: one that they
+// work on at the fullest moment, else one that lies there. False if there is none. Regions, kernels
+// and plan must be made anew afterwards. `undo`, if given: brings the graph back to what it was, as
+// long as nothing else changes it.
+bool SplitIntoStrips(Graph& g, const RegionMap& regions, const LoweredMap& lowered,
+                     const Planned& planned, std::function<void()>* undo = nullptr);
+
+}  // namespace ge
