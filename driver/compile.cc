@@ -143,7 +143,7 @@ Status PlanAgain(Compilation& c) {
 // plan before.
 Status UseStrips(Compilation& c) {
   constexpr int kMostSteps = 6;
-  constexpr int64_t kWorth = 1 << 20;
+  constexpr int64_t kWorth = 8 << 20;  // small ones lie in the caches as they are
   constexpr double kSmaller = 0.95, kSlower = 1.015;
   const Policy& policy = c.request.policy;
   const bool wanted = policy.opt_level >= 2 && !policy.disabled.contains("strips");

@@ -183,8 +183,9 @@ Result<Ran> RunDag(const std::string& text, const Policy& policy, int threads) {
       count *= t.dims.back();
     }
     const int a = inputs.empty() ? 7 : 5, b = inputs.empty() ? 13 : 11;
+    const int64_t middle = b / 2;
     auto& values = data.emplace_back();
-    for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(i * a % b - b / 2));
+    for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(i * a % b - middle));
     t.data = values.data();
     t.bytes = 4 * count;
     inputs.push_back(std::move(t));
