@@ -235,14 +235,13 @@ std::string ConvNet() {
 }
 
 TEST(Layout, ConvolutionsAreBlockedBetweenNdEnds) {
-  EXPECT_THAT(Layouts(ConvNet()),
-              ElementsAre("TransData f32[n,3,h,12] 2:1:1 3:1:1",
-                          "Conv f32[n,20,floordiv(h + 1, 2),6]{nc1hwc0:16}",
-                          "Relu f32[n,20,floordiv(h + 1, 2),6]{nc1hwc0:16}",
-                          "Conv f32[n,20,floordiv(h + 1, 2),6]{nc1hwc0:16}",
-                          "Add f32[n,20,floordiv(h + 1, 2),6]{nc1hwc0:16}",
-                          "Conv f32[n,4,floordiv(h + 1, 2),6]",
-                          "TransData f32[n,20,floordiv(h + 1, 2),6]"));
+  EXPECT_THAT(Layouts(ConvNet()), ElementsAre("TransData f32[n,3,h,12] 2:1:1 3:1:1",
+                                              "Conv f32[n,20,floordiv(h + 1, 2),6]{nc1hwc0:16}",
+                                              "Relu f32[n,20,floordiv(h + 1, 2),6]{nc1hwc0:16}",
+                                              "Conv f32[n,20,floordiv(h + 1, 2),6]{nc1hwc0:16}",
+                                              "Add f32[n,20,floordiv(h + 1, 2),6]{nc1hwc0:16}",
+                                              "Conv f32[n,4,floordiv(h + 1, 2),6]",
+                                              "TransData f32[n,20,floordiv(h + 1, 2),6]"));
 }
 
 TEST(Layout, NothingChangesWithoutConvolutions) {

@@ -1,11 +1,12 @@
-// Conv  Y[n, o, y, x] = B[o] + sum_{c, i, j} X[n, c, y*sh + i*dh - top, x*sw + j*dw - left] * W[o,
-// c, i, j]
+// Conv  Y[n, o, y, x] = B[o] + sum_{c, i, j} X[n, c, y*sh + i*dh - top, x*sw +
+// j*dw - left] * W[o, c, i, j]
 //
 //   grid: images x panels of nb output channels x groups of output rows
-//   for output row y, tile of m pixels: BrGemm m x nb, batch-reduced over (c1, i, j), depth c0
+//   for output row y, tile of m pixels: BrGemm m x nb, batch-reduced over (c1,
+//   i, j), depth c0
 //
-// Few channels: batch (c, i), depth j. 1x1 windows over whole planes: rows and columns are one
-// axis. Weights are packed as [panel][c1][i][j][c0][nb].
+// Few channels: batch (c, i), depth j. 1x1 windows over whole planes: rows and
+// columns are one axis. Weights are packed as [panel][c1][i][j][c0][nb].
 #include "lower/cube_conv.h"
 
 #include <fmt/format.h>
@@ -101,6 +102,8 @@ bool SupportsConv(const Graph& g, const Region& region, const SocSpec& soc) {
 
 namespace {
 
+constexpr int64_t kMostHalves = 136;  // of more channels half a block of zeros costs less
+
 class ConvLowering {
  public:
   ConvLowering(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy,
@@ -128,14 +131,21 @@ class ConvLowering {
 
  private:
   bool ZeroesLanes() const { return Units() == 1 && !s_.transposed; }
-  // Columns are output channels: of one group, of one phase, or, where they are few, of all phases.
+  // Columns are output channels: of one group, of one phase, or, where they are
+  // few, of all phases.
   bool Merged() const { return s_.Phases() > 1 && s_.o.value() < 8; }
   int64_t Columns() const {
     return Merged() ? s_.o.value() * s_.Phases() : s_.o.value() / s_.group;
   }
   int64_t Units() const { return Merged() ? 1 : s_.group * s_.Phases(); }
-  int64_t Batches() const { return (s_.ChannelsPerGroup() + in_.c0 - 1) / in_.c0; }
-  int64_t Depth() const { return Batches() * in_.c0 * s_.kh * s_.kw; }
+  // Channels of one step of the batch: a block, or half of one where the last
+  // block is half empty.
+  int64_t StepChannels() const {
+    const int64_t c = s_.ChannelsPerGroup();
+    return in_.c0 == 16 && c % 16 == 8 && c <= kMostHalves ? 8 : in_.c0;
+  }
+  int64_t Batches() const { return (s_.ChannelsPerGroup() + StepChannels() - 1) / StepChannels(); }
+  int64_t Depth() const { return Batches() * StepChannels() * s_.kh * s_.kw; }
 
   void Choose() {
     flat_ =
@@ -148,8 +158,9 @@ class ConvLowering {
                            s_.oh.IsConst() ? ToString(s_.oh) : "n",
                            s_.ow.IsConst() ? ToString(s_.ow) : "n");
     tile_ = TileFor(policy_, node_, problem_, row_pixels_, per_group, soc_,
-                    s_.group > 1 ? per_group : 0);
+                    s_.group > 1 ? per_group : 0, Units() == 1);
     nb_ = tile_.nv * soc_.F32Lanes();
+    last_ = Units() == 1 && HasNarrowPanel(per_group, tile_.nv, soc_) ? soc_.F32Lanes() : nb_;
     panels_ = (per_group + nb_ - 1) / nb_;
     const double ns = static_cast<double>(Depth()) * tile_.nv / soc_.fma_per_cycle / soc_.ghz /
                       (pairs_ ? 2 : 1);  // of a pixel
@@ -170,23 +181,28 @@ class ConvLowering {
   void PackWeights() {
     const int64_t panels = panels_, units = Units(), cg = s_.ChannelsPerGroup(),
                   columns = Columns();
-    const int64_t c0 = in_.c0, c1 = Batches(), kh = s_.kh, kw = s_.kw, nb = nb_;
+    const int64_t c0 = StepChannels(), c1 = Batches(), kh = s_.kh, kw = s_.kw, nb = nb_,
+                  last = last_;
     const ConvShape shape = s_;
     const bool merged = Merged();
     Pack pack;
     pack.source = s_.weights;
     // One tensor may be the weights of several convolutions.
-    pack.key = fmt::format("{}conv {}panels of {}, channels by {}, units {}, window {}x{} of {}x{}",
-                           shape.transposed ? "transposed " : "", pairs_ ? "bf16 " : "", nb, c0,
-                           units, kh, kw, shape.up_h, shape.up_w);
-    pack.bytes = units * panels * c1 * kh * kw * c0 * nb * BytesFor(weight_type_, 1);
+    pack.key = fmt::format(
+        "{}conv {}panels of {} and {}, channels by {}, "
+        "units {}, window {}x{} of {}x{}",
+        shape.transposed ? "transposed " : "", pairs_ ? "bf16 " : "", nb, last, c0, units, kh, kw,
+        shape.up_h, shape.up_w);
+    pack.bytes =
+        (units * panels * nb - (nb - last)) * c1 * kh * kw * c0 * BytesFor(weight_type_, 1);
     const int64_t group = pairs_ ? 2 : 1;
     const DType type = weight_type_;
     pack.fill = [=](const Constant& w, std::byte* out) {
       int64_t to = 0;
       for (int64_t up = 0; up < units * panels; ++up) {
+        const int64_t width = up == units * panels - 1 ? last : nb;
         for (int64_t pair = 0; pair < c1 * kh * kw * c0; pair += group) {
-          for (int64_t l = 0; l < nb * group; ++l) {
+          for (int64_t l = 0; l < width * group; ++l) {
             const int64_t k = pair + l % group;
             const int64_t c = k / (kh * kw * c0) * c0 + k % c0, window = k / c0 % (kh * kw);
             const int64_t unit = up / panels, column = up % panels * nb + l / group;
@@ -220,32 +236,46 @@ class ConvLowering {
            rest = groups.IsConst(1) ? p : FloorDiv(p, groups);
       Expr n = s_.n.IsConst(1) ? Expr(0) : FloorDiv(rest, panels),
            panel = s_.n.IsConst(1) ? rest : Mod(rest, panels);
-      Expr first = part * chunk_;
-      if (!flat_) {
-        Expr count = DivisibleBy(s_.oh, chunk_) ? Expr(chunk_) : Min(chunk_, s_.oh - first);
-        c.b().For("y", count, LoopKind::kSerial,
-                  [&](Expr y) { Row(c, n, panel, first + y, 0, s_.ow); });
-      } else if (!row_pixels_.IsConst()) {
-        Row(c, n, panel, 0, first, Min(chunk_, row_pixels_ - first));
-      } else {
-        const int64_t whole = row_pixels_.value() / chunk_, left = row_pixels_.value() % chunk_;
-        if (left == 0) return Row(c, n, panel, 0, first, chunk_);
-        if (whole == 0) return Row(c, n, panel, 0, first, left);
-        c.b().If(
-            c.b().Cast(c.b().Index(Lt(part, whole)), DType::kBool),
-            [&] { Row(c, n, panel, 0, first, chunk_); }, [&] { Row(c, n, panel, 0, first, left); });
-      }
+      if (last_ == nb_) return Chunk(c, {n, panel, nb_}, part);
+      c.b().If(
+          c.b().Cast(c.b().Index(Lt(panel, panels_ - 1)), DType::kBool),
+          [&] { Chunk(c, {n, panel, nb_}, part); }, [&] { Chunk(c, {n, panel, last_}, part); });
     });
   }
 
-  // Pixels [first, first + count) of output row y.
-  void Row(LoweringContext& c, Expr n, Expr panel, Expr y, Expr first, Expr count) {
-    ForRowTiles(c.b(), count, tile_.m, [&](Expr x, int m) { Tile(c, n, panel, y, first + x, m); });
+  // A panel of an image's output channels, `width` columns.
+  struct Place {
+    Expr n, panel;
+    int width;
+  };
+
+  void Chunk(LoweringContext& c, const Place& at, Expr part) {
+    Expr first = part * chunk_;
+    if (!flat_) {
+      Expr count = DivisibleBy(s_.oh, chunk_) ? Expr(chunk_) : Min(chunk_, s_.oh - first);
+      return c.b().For("y", count, LoopKind::kSerial,
+                       [&](Expr y) { Row(c, at, first + y, 0, s_.ow); });
+    }
+    if (!row_pixels_.IsConst()) return Row(c, at, 0, first, Min(chunk_, row_pixels_ - first));
+    const int64_t whole = row_pixels_.value() / chunk_, left = row_pixels_.value() % chunk_;
+    if (left == 0) return Row(c, at, 0, first, chunk_);
+    if (whole == 0) return Row(c, at, 0, first, left);
+    c.b().If(
+        c.b().Cast(c.b().Index(Lt(part, whole)), DType::kBool),
+        [&] { Row(c, at, 0, first, chunk_); }, [&] { Row(c, at, 0, first, left); });
   }
 
-  void Tile(LoweringContext& c, Expr n, Expr panel, Expr y, Expr x, int m) {
-    const int64_t c0 = in_.c0, columns = Columns();
-    const bool planes = c0 == 1;
+  // Pixels [first, first + count) of output row y.
+  void Row(LoweringContext& c, const Place& at, Expr y, Expr first, Expr count) {
+    ForRowTiles(c.b(), count, tile_.m, [&](Expr x, int m) { Tile(c, at, y, first + x, m); });
+  }
+
+  void Tile(LoweringContext& c, const Place& place, Expr y, Expr x, int m) {
+    const Expr n = place.n, panel = place.panel;
+    const int width = place.width;
+    const int64_t c0 = StepChannels(), columns = Columns();
+    const bool planes = in_.c0 == 1;
+    const int64_t steps = in_.c0 / c0;  // of a block
     Expr unit = Units() == 1 ? Expr(0) : FloorDiv(panel, panels_);
     Expr in_unit = Units() == 1 ? panel : Mod(panel, panels_);
     Expr group = s_.group == 1 ? Expr(0) : unit;
@@ -258,22 +288,28 @@ class ConvLowering {
          j = planes ? Expr(0) : symbol("j", s_.kw);
     tile::BrGemm g;
     g.m = m;
-    g.n = nb_;
-    g.n_valid = columns % nb_ == 0 ? Expr(nb_) : Min(nb_, columns - in_unit * nb_);
+    g.n = width;
+    g.n_valid = columns % nb_ == 0 || (last_ < nb_ && (width == nb_ || columns % width == 0))
+                    ? Expr(width)
+                    : Min(width, columns - in_unit * nb_);
     g.k = planes ? s_.kw : Batches() == 1 ? s_.ChannelsPerGroup() : c0;
     for (auto [s, extent] :
          {std::pair{c1, Batches()}, std::pair{i, s_.kh}, std::pair{j, planes ? 1 : s_.kw}}) {
       if (extent > 1) g.batch.push_back({s, extent});
     }
     g.a_buffer = a_;
-    g.a = in_.base + n * in_.sn + (group * Batches() + c1) * in_.sc1 +
-          (y * s_.sh + i * s_.dh) * in_.sy + (x * s_.sw + j * s_.dw) * in_.sx;
+    Expr block = group * Batches() + c1;
+    g.a =
+        in_.base + n * in_.sn +
+        (steps == 1 ? block * in_.sc1 : FloorDiv(block, steps) * in_.sc1 + Mod(block, steps) * c0) +
+        (y * s_.sh + i * s_.dh) * in_.sy + (x * s_.sw + j * s_.dw) * in_.sx;
     g.a_row = in_.sx * s_.sw;
     g.a_k = planes ? in_.sx * s_.dw : Expr(1);
     g.b_buffer = b_;
-    g.b = (((panel * Batches() + c1) * s_.kh + i) * s_.kw + j) * (c0 * nb_);
+    g.b = panel * (Batches() * s_.kh * s_.kw * c0 * nb_) +
+          ((c1 * s_.kh + i) * s_.kw + j) * (c0 * width);
     g.k_group = pairs_ ? 2 : 1;
-    g.b_k = nb_ * g.k_group;
+    g.b_k = width * g.k_group;
     c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
       Expr channel = group * columns + in_unit * nb_ + col, phase = s_.group == 1 ? unit : Expr(0);
       if (Merged()) phase = FloorDiv(channel, s_.o), channel = Mod(channel, s_.o);
@@ -293,11 +329,13 @@ class ConvLowering {
         ZeroPadLanes(c, s_, n, plane ? FloorDiv(at, s_.ow) : y, plane ? Mod(at, s_.ow) : at);
       });
     };
-    if (panels_ == 1) return zero();
+    if (panels_ == 1 || width < nb_) return zero();
+    if (last_ < nb_) return;
     c.b().If(c.b().Cast(c.b().Index(Eq(panel, panels_ - 1)), DType::kBool), zero);
   }
 
-  // An output of a transposed convolution; the first and the last of a row may lie outside.
+  // An output of a transposed convolution; the first and the last of a row may
+  // lie outside.
   void Scattered(LoweringContext& c, Expr n, Expr channel, Expr y, Expr x, Val value) {
     const std::vector<Expr>& dims = c.graph().value(s_.y).type.dims;
     Expr inside = 1;
@@ -323,7 +361,8 @@ class ConvLowering {
   DType weight_type_ = DType::kF32;
   Expr row_pixels_, rows_;
   int64_t chunk_ = 1, panels_ = 1;
-  int nb_ = 16, weights_ = -1, a_ = -1, b_ = -1;
+  int nb_ = 16, last_ = 16, weights_ = -1, a_ = -1,
+      b_ = -1;  // last_: columns of the last panel
 };
 
 }  // namespace
@@ -331,7 +370,8 @@ class ConvLowering {
 Lowered LowerCubeConv(const Graph& g, const Region& region, const SocSpec& soc,
                       const Policy& policy) {
   ConvShape s = *ConvShapeOf(g, g.node(region.anchor));
-  // Pairs of channels are read as they are; other small floats are copied to f32.
+  // Pairs of channels are read as they are; other small floats are copied to
+  // f32.
   if (g.value(s.x).type.dtype == DType::kBF16 && soc.bf16 && s.group == 1 && s.c.value() % 2 == 0 &&
       s.c.value() >= 16)
     s.type = DType::kBF16;

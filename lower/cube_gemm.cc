@@ -1,6 +1,6 @@
-// Register tiles: with R vector registers, m * nv accumulators + nv of B + 1 of A must fit. Cycles
-// of one step of k: the larger of FMAs / units and loads / 2, and never below the latency of the
-// FMA chain.
+// Register tiles: with R vector registers, m * nv accumulators + nv of B + 1 of
+// A must fit. Cycles of one step of k: the larger of FMAs / units and loads /
+// 2, and never below the latency of the FMA chain.
 #include "lower/cube_gemm.h"
 
 #include <fmt/format.h>
@@ -17,12 +17,15 @@ namespace ge {
 namespace {
 
 constexpr double kFmaLatency = 4;
+constexpr double kLoadCost = 0.56;  // cycles: two a cycle, but never quite
 
 double StepCycles(const GemmTile& t, const SocSpec& soc) {
   double fma = static_cast<double>(t.m * t.nv) / soc.fma_per_cycle;
-  double loads = static_cast<double>(t.m + t.nv) / 2;
+  double loads = static_cast<double>(t.m + t.nv) * kLoadCost;
   return std::max({fma, loads, kFmaLatency}) + 0.25;
 }
+
+constexpr int kMostSymbolicRows = 16;  // the rest of a symbolic number goes in halves of it
 
 int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -30,12 +33,19 @@ int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int MaxRows(const SocSpec& soc, int nv) {
   int m = (soc.vector_registers - 1 - nv) / nv;
-  // One register spare where the tile is wide: gcc copies one when all are taken.
+  // One register spare where the tile is wide: gcc copies one when all are
+  // taken.
   if (nv == 3) m = soc.vector_registers == 32 ? 8 : 3;
   return std::max(m, 1);
 }
 
-GemmTile ChooseTile(int64_t rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel) {
+bool HasNarrowPanel(int64_t cols, int nv, const SocSpec& soc) {
+  const int64_t w = soc.F32Lanes(), left = cols % (nv * w);
+  return nv == 2 && cols > nv * w && left > 0 && left <= w;
+}
+
+GemmTile ChooseTile(int64_t rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel,
+                    int most_rows, bool narrow) {
   const int w = soc.F32Lanes();
   rows = std::max<int64_t>(rows, 1);
   cols = std::max<int64_t>(cols, 1);
@@ -45,13 +55,19 @@ GemmTile ChooseTile(int64_t rows, int64_t cols, const SocSpec& soc, int64_t cols
   for (int nv = 1; nv <= widest; ++nv) {
     if (cols_per_panel && cols_per_panel % (nv * w) != 0) continue;
     int limit = MaxRows(soc, nv);
+    if (most_rows > 0) limit = std::min(limit, most_rows);
     if (limit * nv < 4 && nv > 2) continue;
     int64_t tiles = CeilOf(rows, limit);
     int m = static_cast<int>(CeilOf(rows, tiles));
     int64_t tall = rows - tiles * (m - 1);
-    double cycles = static_cast<double>(tall) * StepCycles({m, nv}, soc);
-    if (tiles > tall) cycles += static_cast<double>(tiles - tall) * StepCycles({m - 1, nv}, soc);
-    cycles *= static_cast<double>(CeilOf(cols, nv * w));
+    auto panel = [&](int width) {
+      double cycles = static_cast<double>(tall) * StepCycles({m, width}, soc);
+      if (tiles > tall)
+        cycles += static_cast<double>(tiles - tall) * StepCycles({m - 1, width}, soc);
+      return cycles;
+    };
+    double cycles = panel(nv) * static_cast<double>(CeilOf(cols, nv * w));
+    if (narrow && HasNarrowPanel(cols, nv, soc)) cycles += panel(1) - panel(nv);
     // Equal up to 3 %: taller tiles read the weights fewer times.
     if (best_cycles == 0 || cycles < best_cycles * 0.97) best = {m, nv}, best_cycles = cycles;
   }
@@ -59,7 +75,7 @@ GemmTile ChooseTile(int64_t rows, int64_t cols, const SocSpec& soc, int64_t cols
 }
 
 GemmTile TileFor(const Policy& policy, const std::string& node, const std::string& problem,
-                 Expr rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel) {
+                 Expr rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel, bool narrow) {
   const int64_t count = std::max<int64_t>(HintValue(rows), 1);
   auto possible = [&](const GemmTile& t) {
     return t.nv >= 1 && t.m >= 1 && t.m * t.nv + t.nv + 1 <= soc.vector_registers &&
@@ -73,13 +89,13 @@ GemmTile TileFor(const Policy& policy, const std::string& node, const std::strin
   }
   auto of_width = [&](int nv) {
     const int most = MaxRows(soc, nv);
-    if (!rows.IsConst()) return GemmTile{std::min(most, 16), nv};
+    if (!rows.IsConst()) return GemmTile{std::min(most, kMostSymbolicRows), nv};
     return GemmTile{static_cast<int>(CeilOf(count, CeilOf(count, most))), nv};
   };
   if (policy.try_vectors > 0 && possible(of_width(policy.try_vectors)))
     return of_width(policy.try_vectors);
-  const GemmTile best =
-      ChooseTile(rows.IsConst() ? count : std::max<int64_t>(count, 64), cols, soc, cols_per_panel);
+  const GemmTile best = ChooseTile(rows.IsConst() ? count : std::max<int64_t>(count, 64), cols, soc,
+                                   cols_per_panel, rows.IsConst() ? 0 : kMostSymbolicRows, narrow);
   return rows.IsConst() ? best : of_width(best.nv);
 }
 

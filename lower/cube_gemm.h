@@ -1,5 +1,6 @@
-// What matrix products and convolutions share: register tiles, row loops, operands in memory,
-// packing, and the kernels of one region under construction.
+// What matrix products and convolutions share: register tiles, row loops,
+// operands in memory, packing, and the kernels of one region under
+// construction.
 #pragma once
 
 #include <functional>
@@ -15,32 +16,41 @@ namespace ge {
 struct GemmTile {
   int m = 1, nv = 1;
 };
-// The largest m for nv vectors that leaves registers for one row of B and one element of A.
+// The largest m for nv vectors that leaves registers for one row of B and one
+// element of A.
 int MaxRows(const SocSpec& soc, int nv);
-// The tile with the fewest cycles over all of rows x cols (hints where symbolic). `cols_per_panel`
-// = 0, or a multiple of the vector width that panels must divide.
-GemmTile ChooseTile(int64_t rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel = 0);
+// The tile with the fewest cycles over all of rows x cols (hints where
+// symbolic). `cols_per_panel` = 0, or a multiple of the vector width that
+// panels must divide. `most_rows`: if not 0, tiles are no taller. `narrow`: the
+// last of several panels is one vector wide where that is enough.
+GemmTile ChooseTile(int64_t rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel = 0,
+                    int most_rows = 0, bool narrow = false);
+bool HasNarrowPanel(int64_t cols, int nv, const SocSpec& soc);
 
-// What the policy says about this node or problem, if the chip can do it; else ChooseTile's, with
-// as many rows as registers allow where their number is not known.
+// What the policy says about this node or problem, if the chip can do it; else
+// ChooseTile's, with as many rows as registers allow where their number is not
+// known.
 GemmTile TileFor(const Policy& policy, const std::string& node, const std::string& problem,
-                 Expr rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel);
+                 Expr rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel,
+                 bool narrow = false);
 
-// body(first row, m) over tiles that cover rows [0, rows) exactly, m at most `max_m`. Constant rows
-// are split evenly; symbolic ones into whole tiles and powers of two.
+// body(first row, m) over tiles that cover rows [0, rows) exactly, m at most
+// `max_m`. Constant rows are split evenly; symbolic ones into whole tiles and
+// powers of two.
 void ForRowTiles(tile::Builder& b, Expr rows, int max_m,
                  const std::function<void(Expr, int)>& body);
 // Symbolic rows are split evenly too, by one loop whose body is there once for each m.
 void ForEvenRowTiles(tile::Builder& b, Expr rows, int max_m,
                      const std::function<void(Expr, int)>& body);
 
-// Where an operand's element (row, k) lies: base + row * row_stride + k * k_stride.
+// Where an operand's element (row, k) lies: base + row * row_stride + k *
+// k_stride.
 struct Operand {
   int buffer = -1;
   Expr base, row_stride, k_stride;
 };
-// The operand that `value` (a Load) is, as a function of the two symbols; nullopt if it is no load
-// of this type or not linear.
+// The operand that `value` (a Load) is, as a function of the two symbols;
+// nullopt if it is no load of this type or not linear.
 std::optional<Operand> AsOperand(const tile::Builder& b, tile::Val value, Expr row, Expr k,
                                  DType type = DType::kF32);
 
@@ -48,7 +58,8 @@ std::optional<Operand> AsOperand(const tile::Builder& b, tile::Val value, Expr r
 float FloatAt(const Constant& c, int64_t i);
 bool IsSmallFloat(DType t);  // computed in f32
 
-// Builds kernels of one region. Temporaries and packs are numbered in order of creation.
+// Builds kernels of one region. Temporaries and packs are numbered in order of
+// creation.
 class CubeBuild {
  public:
   CubeBuild(const Graph& g, const Region& region, const SocSpec& soc)
@@ -60,12 +71,13 @@ class CubeBuild {
 
   int AddTemp(Expr bytes);
   int AddPack(Pack pack);
-  // body is called twice: a trial that finds which values the kernel uses, then the kernel.
+  // body is called twice: a trial that finds which values the kernel uses, then
+  // the kernel.
   void AddKernel(const std::string& schedule, const std::function<void(LoweringContext&)>& body);
   // The last kernel's register tile is one of several that would do.
   void NoteTile(const std::string& problem, const GemmTile& tile);
-  // Zeroes pad lanes and halos of the region's outputs. `lanes_done`: the kernel itself zeroed pad
-  // lanes where there is no halo.
+  // Zeroes pad lanes and halos of the region's outputs. `lanes_done`: the
+  // kernel itself zeroed pad lanes where there is no halo.
   void AddBorders(bool lanes_done = false);
 };
 
