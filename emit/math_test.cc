@@ -33,7 +33,14 @@ const Function kFunctions[] = {
     {"cos", Op::kCos, std::cos, -100, 100, 2},
     {"expm1", Op::kExpm1, std::expm1, -20, 20, 2.5},
     {"log1p", Op::kLog1p, std::log1p, -0.99f, 50, 2.5},
+    {"sigmoid", Op::kRcp, [](double x) { return 1 / (1 + std::exp(-x)); }, -86, 20, 6},
 };
+
+// kRcp stands for 1 / (exp(-x) + 1), which is printed as one function.
+tile::Val Of(Op op, tile::Val x) {
+  if (op != Op::kRcp) return x.b->Unary(op, x);
+  return x.b->Unary(op, x.b->Unary(Op::kExp, -x) + 1.0);
+}
 
 // Distance in units of the last place of the exact value; near zero in units of the smallest
 // normal.
@@ -55,7 +62,7 @@ TEST(EmitMath, UlpErrors) {
     Builder b(kernels[f], arena);
     int x = b.Arg("x", DType::kF32, kPoints, false), y = b.Arg("y", DType::kF32, kPoints, true);
     b.For("i", kPoints, LoopKind::kVector,
-          [&](Expr i) { b.Store(y, i, b.Unary(kFunctions[f].op, b.Load(x, i))); });
+          [&](Expr i) { b.Store(y, i, Of(kFunctions[f].op, b.Load(x, i))); });
     pointers.push_back(&kernels[f]);
   }
   for (const Target& target : TestTargets()) {
@@ -142,7 +149,9 @@ TEST(EmitMath, SpecialValues) {
       {Op::kExpm1, -0.0f, -0.0f}, {Op::kExpm1, -inf, -1},    {Op::kLog1p, -1, -inf},
       {Op::kLog1p, -0.0f, -0.0f}, {Op::kGelu, -0.0f, -0.0f}, {Op::kGelu, inf, inf},
       {Op::kGelu, -inf, nan},     {Op::kGelu, nan, nan},     {Op::kGelu, -1e30f, -0.0f},
-      {Op::kGelu, 1e30f, 1e30f}};
+      {Op::kGelu, 1e30f, 1e30f},  {Op::kRcp, -inf, 0},       {Op::kRcp, inf, 1},
+      {Op::kRcp, nan, nan},       {Op::kRcp, 0, 0.5f},       {Op::kRcp, -1000, 0},
+      {Op::kRcp, 1000, 1}};
   ExprArena arena;
   std::vector<Kernel> kernels(points.size());
   std::vector<const Kernel*> pointers;
@@ -150,7 +159,7 @@ TEST(EmitMath, SpecialValues) {
     Builder b(kernels[f], arena);
     int x = b.Arg("x", DType::kF32, 17, false), y = b.Arg("y", DType::kF32, 17, true);
     b.For("i", 17, LoopKind::kVector,
-          [&](Expr i) { b.Store(y, i, b.Unary(points[f].op, b.Load(x, i))); });
+          [&](Expr i) { b.Store(y, i, Of(points[f].op, b.Load(x, i))); });
     pointers.push_back(&kernels[f]);
   }
   for (const Target& target : TestTargets()) {

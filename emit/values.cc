@@ -204,6 +204,17 @@ CValue KernelPrinter::PrintLoad(const ValueNode& n) {
   return ByLanes(n.type, n.index, fmt::format("s_ld_{}(b{}, {{}})", d, n.buffer));
 }
 
+// x, if `n` is 1 / (exp(-x) + 1).
+static std::optional<tile::ExprId> OfSigmoid(const tile::Kernel& k, const ValueNode& n) {
+  if (n.op != Op::kRcp || n.type != DType::kF32) return std::nullopt;
+  const ValueNode& sum = k.values[n.a];
+  if (sum.op != Op::kAdd || !IsConstantOf(k.values[sum.b]) || k.values[sum.b].f != 1)
+    return std::nullopt;
+  const ValueNode& power = k.values[sum.a];
+  if (power.op != Op::kExp || k.values[power.a].op != Op::kNeg) return std::nullopt;
+  return k.values[power.a].a;
+}
+
 std::string KernelPrinter::PrintQuotient(const std::string& x, float reciprocal, float rest) {
   auto literal = [](float v) { return FloatLiteral(static_cast<double>(v), DType::kF32); };
   if (rest == 0) return fmt::format("{} * v_bc_f32({})", x, literal(reciprocal));
@@ -256,6 +267,8 @@ CValue KernelPrinter::PrintUnary(const ValueNode& n) {
     text = "~" + a.text;
   } else if (n.op == Op::kNeg && !IsF(from)) {
     text = "-" + a.text;
+  } else if (std::optional<tile::ExprId> x = a.varying ? OfSigmoid(kernel_, n) : std::nullopt) {
+    text = fmt::format("v_sigmoid_f32({})", As(memo_[*x], from, true));
   } else if (n.op == Op::kRcp) {
     text = fmt::format("{} / {}", n.type == DType::kF32 ? "1.0f" : "1.0", a.text);
   } else {
