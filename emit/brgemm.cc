@@ -92,6 +92,13 @@ void KernelPrinter::PrintGemmLoops(const BrGemm& g, const std::string& acc) {
   for (size_t i = 0; i < g.batch.size(); ++i) CloseFor();
 }
 
+// What is far ahead comes into the second cache.
+void KernelPrinter::PrintPrefetch(const BrGemm& g, const std::string& acc, const std::string& at) {
+  constexpr int64_t kFar = 8 << 10;
+  const int64_t ahead = BytesFor(kernel_.buffers[g.b_buffer].dtype, g.prefetch);
+  Line("__builtin_prefetch({}B + {} + {}, 0, {});", acc, at, ahead, ahead < kFar ? 3 : 2);
+}
+
 void KernelPrinter::PrintGemmStep(const BrGemm& g, const std::string& acc, const std::string& k) {
   const DType type = GemmType(g);
   const std::string_view t = ge::Name(type);
@@ -101,9 +108,7 @@ void KernelPrinter::PrintGemmStep(const BrGemm& g, const std::string& acc, const
   for (int v = 0; v < GemmVectors(g); ++v) {
     const int left = g.n - v * lanes_;
     std::string at = fmt::format("{} * {} + {}", k, Index(g.b_k), v * lanes_);
-    if (g.prefetch > 0) {
-      Line("__builtin_prefetch({}B + ({} + {}) * {});", acc, at, g.prefetch, BytesFor(b, 1));
-    }
+    if (g.prefetch > 0) PrintPrefetch(g, acc, fmt::format("({}) * {}", at, BytesFor(b, 1)));
     if (left < lanes_) {
       Line("const v{} B{} = v_ldn_{}({}B, {}, {});", t, v, ge::Name(b), acc, at, left);
     } else if (fixed) {

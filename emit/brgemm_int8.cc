@@ -89,8 +89,9 @@ void KernelPrinter::PrintGemmPairsStep(const BrGemm& g, const std::string& acc,
                                        const std::string& group) {
   Open();
   for (int v = 0; v < GemmVectors(g); ++v) {
-    Line("vi32 B{}; BYTES_LOAD(B{}, {}B, {} * {} + {});", v, v, acc, group, Index(g.b_k * 2),
-         v * lanes_ * 4);
+    const std::string at = fmt::format("{} * {} + {}", group, Index(g.b_k * 2), v * lanes_ * 4);
+    if (g.prefetch > 0) PrintPrefetch(g, acc, at);
+    Line("vi32 B{}; BYTES_LOAD(B{}, {}B, {});", v, v, acc, at);
   }
   for (int r = 0; r < g.m; ++r) {
     Line("vi32 A{}; BYTES_BROADCAST(A{}, {}A, {}L * {} + {} * 4);", r, r, acc, r,
@@ -114,8 +115,9 @@ void KernelPrinter::PrintGemmBytesStep(const BrGemm& g, const std::string& acc,
   const bool flip = kernel_.buffers[g.a_buffer].dtype == DType::kI8;
   Open();
   for (int v = 0; v < GemmVectors(g); ++v) {
-    Line("vi32 B{}; BYTES_LOAD(B{}, {}B, {} * {} + {});", v, v, acc, group, Index(g.b_k),
-         v * lanes_ * 4);
+    const std::string at = fmt::format("{} * {} + {}", group, Index(g.b_k), v * lanes_ * 4);
+    if (g.prefetch > 0) PrintPrefetch(g, acc, at);
+    Line("vi32 B{}; BYTES_LOAD(B{}, {}B, {});", v, v, acc, at);
     if (!vnni_) Line("const vpair E{0} = even_bytes(B{0}), O{0} = odd_bytes(B{0});", v);
   }
   for (int r = 0; r < g.m; ++r) {

@@ -64,6 +64,7 @@ class KernelPrinter {
   // brgemm.cc
   void PrintGemm(const tile::Stmt& s);
   void PrintGemmLoops(const tile::BrGemm& g, const std::string& acc);
+  void PrintPrefetch(const tile::BrGemm& g, const std::string& acc, const std::string& at);
   void PrintGemmStep(const tile::BrGemm& g, const std::string& acc, const std::string& k);
   void PrintGemmGroups(const tile::BrGemm& g, const std::string& acc);  // brgemm_int8.cc
   void PrintGemmPairsStep(const tile::BrGemm& g, const std::string& acc, const std::string& group);

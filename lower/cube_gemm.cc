@@ -154,6 +154,13 @@ std::optional<Operand> AsOperand(const tile::Builder& b, tile::Val value, Expr r
   return Operand{n.buffer, by_k->rest, by_row->coefficient, by_k->coefficient};
 }
 
+int PanelAhead(const SocSpec& soc, int64_t panel, int64_t panels, int64_t element_bytes) {
+  const int64_t bytes = panel * element_bytes;
+  return bytes * panels > soc.l2_bytes / 2 && bytes <= soc.l2_bytes * 3 / 8
+             ? static_cast<int>(panel)
+             : 0;
+}
+
 float FloatAt(const Constant& c, int64_t i) {
   if (c.dtype == DType::kF32) return ReadAs<float>(c.bytes.data(), i);
   return LoadElement<float>(c.dtype, c.bytes.data(), i);

@@ -54,6 +54,10 @@ struct Operand {
 std::optional<Operand> AsOperand(const tile::Builder& b, tile::Val value, Expr row, Expr k,
                                  DType type = DType::kF32);
 
+// Elements to the next panel of weights, if it is worth fetching while several tiles use this one:
+// weights that come from memory, and room for two panels in the L2 cache. Else 0.
+int PanelAhead(const SocSpec& soc, int64_t panel, int64_t panels, int64_t element_bytes);
+
 // Float elements of a constant, whatever its dtype.
 float FloatAt(const Constant& c, int64_t i);
 bool IsSmallFloat(DType t);  // computed in f32

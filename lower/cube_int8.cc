@@ -236,6 +236,8 @@ class ByteConv {
     g.b_buffer = b_;
     g.b = (((panel * Blocks() + c1) * s_.kh + i) * s_.kw + j) * (c0 * nb_);
     g.b_k = nb_ * 4;
+    if (HintValue(s_.oh * s_.ow) > tile_.m)
+      g.prefetch = PanelAhead(soc_, Depth() * nb_, panels_, 1);
     c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
       Expr channel = panel * nb_ + col, at = x + row;
       const bool plane = flat_ && s_.rank == 4;
