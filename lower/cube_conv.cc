@@ -310,6 +310,8 @@ class ConvLowering {
           ((c1 * s_.kh + i) * s_.kw + j) * (c0 * width);
     g.k_group = pairs_ ? 2 : 1;
     g.b_k = width * g.k_group;
+    if (HintValue(row_pixels_ * rows_) > tile_.m)
+      g.prefetch = PanelAhead(soc_, Depth() * nb_, panels_ * Units(), BytesFor(weight_type_, 1));
     c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
       Expr channel = group * columns + in_unit * nb_ + col, phase = s_.group == 1 ? unit : Expr(0);
       if (Merged()) phase = FloorDiv(channel, s_.o), channel = Mod(channel, s_.o);
@@ -378,6 +380,8 @@ Lowered LowerCubeConv(const Graph& g, const Region& region, const SocSpec& soc,
   if (s.group > 1 && s.ChannelsPerGroup() == 1) return LowerDepthwise(g, region, soc, s);
   if (IsSmallFloat(g.value(s.x).type.dtype) && PrefersWinograd(s, soc, policy))
     return LowerWinograd(g, region, soc, s);
+  if (IsSmallFloat(g.value(s.x).type.dtype) && PrefersWinogradRow(s, soc, policy))
+    return LowerWinogradRow(g, region, soc, s);
   return ConvLowering(g, region, soc, policy, s).Run();
 }
 

@@ -65,6 +65,10 @@ Lowered LowerDepthwise(const Graph& g, const Region& region, const SocSpec& soc,
 // Is F(4x4, 3x3) allowed by the tolerance, and faster by the cost model?
 bool PrefersWinograd(const ConvShape& s, const SocSpec& soc, const Policy& policy);
 Lowered LowerWinograd(const Graph& g, const Region& region, const SocSpec& soc, const ConvShape& s);
+// The same for windows of one row: F(4, 3) or F(2, 5).
+bool PrefersWinogradRow(const ConvShape& s, const SocSpec& soc, const Policy& policy);
+Lowered LowerWinogradRow(const Graph& g, const Region& region, const SocSpec& soc,
+                         const ConvShape& s);
 // Output rows of a chunk that do enough work for one worker's turn.
 int64_t RowsPerChunk(const SocSpec& soc, double ns_per_row, int64_t rows, double other_chunks);
 

@@ -263,21 +263,23 @@ struct WinogradCase {
   int n, c, o, h, w, halo_out;
   bool symbolic = false;
   int64_t l2_bytes = 1 << 20;
+  int kh = 3, kw = 3;
 };
 void ExpectWinogradClose(const WinogradCase& p) {
   std::string hw = fmt::format("{},{}", p.h, p.symbolic ? "w" : std::to_string(p.w));
-  auto g = ParseGraph(fmt::format(
-      "graph g(%x: f32[{0},{1},{3}], %w: f32[{2},{1},3,3], %wb: f32[{2}], %r: f32[{0},{2},{3}]) -> "
-      "(%z) {{ %y = Conv(%x, %w, %wb) {{pads=[1,1,1,1]}} %a = Add(%y, %r) %z = Relu(%a) }}",
-      p.n, p.c, p.o, hw));
+  auto g = ParseGraph(
+      fmt::format("graph g(%x: f32[{0},{1},{3}], %w: f32[{2},{1},{4},{5}], %wb: f32[{2}], %r: "
+                  "f32[{0},{2},{3}]) -> (%z) {{ %y = Conv(%x, %w, %wb) {{pads=[{6},{7},{6},{7}]}} "
+                  "%a = Add(%y, %r) %z = Relu(%a) }}",
+                  p.n, p.c, p.o, hw, p.kh, p.kw, p.kh / 2, p.kw / 2));
   ASSERT_TRUE(g.ok()) << g.status().message();
   MakeWeights(**g);
   if (p.symbolic) {
     SymbolFacts facts;
-    facts.lo = 1, facts.hint = 40;
+    facts.lo = 1, facts.hint = p.kh * p.kw == 9 ? 40 : 160;
     (*g)->arena().Refine((*g)->value((*g)->inputs[0]).type.dims[3], facts);
   }
-  Blocked(1, p.halo_out)(**g);
+  Blocked(std::max(p.kh, p.kw) / 2, p.halo_out)(**g);
   std::vector<float> results[2];
   SocSpec soc = Soc(64);
   soc.l2_bytes = p.l2_bytes;
@@ -290,7 +292,9 @@ void ExpectWinogradClose(const WinogradCase& p) {
     for (ValueId v : (*g)->inputs) run.FillInput(v, seed++);
     Lowered lowered = LowerCube(**g, WholeGraph(**g), soc, policy);
     EXPECT_EQ(lowered.kernels[0].schedule.starts_with("winograd"), winograd == 1) << hw;
-    EXPECT_EQ(lowered.kernels[0].schedule == "winograd input", winograd && p.l2_bytes < 1 << 20);
+    EXPECT_EQ(lowered.kernels[0].schedule == "winograd input",
+              winograd && p.kh * p.kw == 9 && p.l2_bytes < 1 << 20);
+    EXPECT_EQ(lowered.kernels[0].schedule == "winograd row input", winograd && p.kh * p.kw != 9);
     run.Run(WholeGraph(**g), soc, policy, 3);
     run.ExpectZeroBorders((*g)->outputs[0]);
     results[winograd] = run.Values((*g)->outputs[0]);
@@ -312,6 +316,20 @@ TEST(CubeWinograd, CloseToDirect) {
   ExpectWinogradClose({1, 40, 24, 20, 37, 1});
   ExpectWinogradClose({1, 64, 64, 18, 15, 1, false, 64 << 10});
   for (int w : {3, 16, 50}) ExpectWinogradClose({1, 64, 24, 18, w, 1, true});
+}
+
+// Windows of one row or column, in one group of tiles and in several.
+TEST(CubeWinograd, RowsCloseToDirect) {
+  auto row = [](WinogradCase p, int kh, int kw) {
+    p.kh = kh, p.kw = kw;
+    ExpectWinogradClose(p);
+  };
+  row({1, 64, 64, 1, 117, 0}, 1, 3);
+  row({2, 64, 72, 2, 118, 1}, 1, 3);
+  row({1, 72, 64, 2, 63, 1}, 1, 5);
+  row({1, 64, 64, 61, 1, 0}, 5, 1);
+  row({1, 128, 80, 1, 260, 0, false, 512 << 10}, 1, 5);
+  for (int w : {3, 50, 130}) row({2, 64, 64, 1, w, 1, true}, 1, 3);
 }
 
 TEST(Cube, WhatItDoesNotTake) {

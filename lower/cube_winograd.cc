@@ -284,6 +284,7 @@ class WinogradLowering {
       g.m = height, g.n = nb_, g.n_valid = nb_, g.k = c_;
       g.a_buffer = v, g.a = xi * v_plane_ + row * c_, g.a_row = c_, g.a_k = 1;
       g.b_buffer = u, g.b = (xi * panels_ + panel) * c_ * nb_, g.b_k = nb_;
+      if (!strip_) g.prefetch = PanelAhead(soc_, c_ * nb_, kPoints * panels_, 4);
       b.Gemm(g, [&](Expr r, Expr col, Val acc) {
         b.Store(m, xi * m_plane_ + (row + r) * MColumns() + panel * nb_ + col, acc);
       });

@@ -20,34 +20,56 @@ struct Split {
   int64_t rows = 1;
 };
 
+double HintOf(Expr extent) { return static_cast<double>(std::max<int64_t>(HintValue(extent), 1)); }
+
+int64_t RowsOf(double ns, double of_one, bool lanes) {
+  int64_t rows = static_cast<int64_t>(std::ceil(ns / std::max(of_one, 1e-3)));
+  if (lanes) rows = (rows + kVectorChunk - 1) / kVectorChunk * kVectorChunk;
+  return std::max<int64_t>(rows, 1);
+}
+
 // Small at typical sizes, but these are not known: chunks of the last axis that may be larger,
 // where they would be worth a worker's turn.
 Split SplitOfUnknown(const std::vector<Expr>& extents, bool vector, double ns) {
   const int last = static_cast<int>(extents.size()) - 1;
   for (int k = last; k >= 0; --k) {
-    const double extent = static_cast<double>(std::max<int64_t>(HintValue(extents[k]), 1));
+    const double extent = HintOf(extents[k]);
     if (extents[k].IsConst()) {
       ns *= extent;
       continue;
     }
-    const bool lanes = vector && k == last;
-    int64_t rows = static_cast<int64_t>(std::ceil(kChunkNs / std::max(ns, 1e-3)));
-    if (lanes) rows = (rows + kVectorChunk - 1) / kVectorChunk * kVectorChunk;
-    const bool whole = k == 0 || std::all_of(extents.begin(), extents.begin() + k,
-                                             [](Expr e) { return HintValue(e) <= 1; });
+    const int64_t rows = RowsOf(kChunkNs, ns, vector && k == last);
+    const bool whole =
+        std::all_of(extents.begin(), extents.begin() + k, [](Expr e) { return HintValue(e) <= 1; });
     if (whole || ns * std::min(extent, static_cast<double>(rows)) >= kLeastNs) return {k, rows};
-    return {};
+    ns *= extent;
   }
   return {};
+}
+
+// One chunk for each image would be one chunk in all for most callers: the last axis of unknown
+// size behind it is cut instead, or else the next one.
+Split SplitImage(const std::vector<Expr>& extents, int image, bool vector, double ns) {
+  const int last = static_cast<int>(extents.size()) - 1;
+  int axis = image + 1;
+  for (int k = axis; k <= last; ++k)
+    if (!extents[k].IsConst() && !(vector && k == last)) axis = k;
+  for (int k = last; k > axis; --k) ns *= HintOf(extents[k]);
+  const int64_t rows = RowsOf(kLeastNs, ns, vector && axis == last);
+  if (static_cast<double>(rows) >= HintOf(extents[axis])) return {image, 1};
+  return {axis, rows};
 }
 
 Split ChooseSplit(const std::vector<Expr>& extents, bool vector, double ns) {
   const double of_one = ns;
   int last = static_cast<int>(extents.size()) - 1;
   for (int k = last; k >= 0; --k) {
-    double extent = static_cast<double>(std::max<int64_t>(HintValue(extents[k]), 1));
+    double extent = HintOf(extents[k]);
     bool lanes = vector && k == last;
-    if (ns >= kChunkNs && !lanes) return {k, 1};
+    if (ns >= kChunkNs && !lanes) {
+      if (extent > 1 || extents[k].IsConst() || k == last) return {k, 1};
+      return SplitImage(extents, k, vector, of_one);
+    }
     if (ns * extent >= 2 * kChunkNs && (!lanes || extent >= 2 * kVectorChunk)) {
       int64_t chunks = static_cast<int64_t>(ns * extent / kChunkNs);
       int64_t rows = static_cast<int64_t>(std::ceil(extent / static_cast<double>(chunks)));
