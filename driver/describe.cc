@@ -2,9 +2,11 @@
 #include "driver/describe.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_map>
 
 #include "ir/opdef.h"
+#include "type/layout.h"
 
 namespace ge {
 namespace {
@@ -21,15 +23,29 @@ const char* EngineName(Engine engine) {
 
 nlohmann::json DescribeRegion(const Graph& g, const Region& region) {
   nlohmann::json nodes = nlohmann::json::array();
+  std::set<std::string> origins;
   bool dot = false;  // work for a matrix unit, whatever engine does it here
   for (NodeId n : region.nodes) {
     nodes.push_back(g.node(n).name);
+    origins.insert(g.node(n).origin.begin(), g.node(n).origin.end());
     const std::string& op = g.node(n).op->name;
     dot |= op == "Conv" || op == "ConvTranspose" || op == "MatMul" || op == "Gemm" ||
            op == "ConvInteger" || op == "MatMulInteger";
   }
-  return {
-      {"name", region.name}, {"engine", EngineName(region.engine)}, {"dot", dot}, {"nodes", nodes}};
+  for (NodeId n : region.nodes) origins.erase(g.node(n).name);
+  const NodeId main = region.anchor == kNone ? region.nodes.back() : region.anchor;
+  return {{"name", region.name}, {"engine", EngineName(region.engine)},
+          {"dot", dot},          {"op", g.node(main).op->name},
+          {"nodes", nodes},      {"origins", origins}};
+}
+
+// Where the elements of a buffer lie, if not one after the other in the order of the dims.
+nlohmann::json DescribeStorage(size_t buffer, const Value& v) {
+  nlohmann::json order = nlohmann::json::array(), halo = nlohmann::json::array();
+  for (const LayoutDim& d : DenseView(v.type.layout, v.type.dims).order)
+    order.push_back({d.axis, d.tile});
+  for (const Halo& h : v.halo) halo.push_back({h.axis, h.lo, h.hi});
+  return {{"buffer", buffer}, {"order", order}, {"halo", halo}};
 }
 
 }  // namespace
@@ -55,9 +71,20 @@ nlohmann::json Describe(const RegionMap& regions, const LoweredMap& lowered, con
     }
     tasks.push_back(std::move(record));
   }
+  nlohmann::json storage = nlohmann::json::array(), temporaries = nlohmann::json::array();
+  for (size_t b = 0; b < planned.value_of.size(); ++b) {
+    const Value* v = planned.value_of[b];
+    if (v == nullptr) temporaries.push_back(b);
+    if (v != nullptr && !(v->type.layout.IsNd() && v->halo.empty()))
+      storage.push_back(DescribeStorage(b, *v));
+  }
   nlohmann::json lines = nlohmann::json::array();
   for (size_t i = 0; i < rewrites.size() && i < kMostRewrites; ++i) lines.push_back(rewrites[i]);
-  return {{"regions", std::move(all)}, {"tasks", std::move(tasks)}, {"rewrites", std::move(lines)}};
+  return {{"regions", std::move(all)},
+          {"tasks", std::move(tasks)},
+          {"storage", std::move(storage)},
+          {"temporaries", std::move(temporaries)},
+          {"rewrites", std::move(lines)}};
 }
 
 }  // namespace ge

@@ -27,6 +27,7 @@ struct Planned {
   std::vector<const LoweredKernel*> kernels;                 // in the order of plan.kernels
   std::vector<std::unique_ptr<LoweredKernel>> native_loops;  // those of them that planning made
   std::vector<WeightSource> weights;
+  std::vector<const Value*> value_of;  // per buffer; null: a temporary or a packed constant
   int64_t weight_bytes = 0;
   int64_t arena_lower_bound = -1;  // the largest sum of sizes alive at one task, if all are static
   int64_t arena_unaliased = -1;    // the same if no two values shared bytes

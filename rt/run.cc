@@ -115,6 +115,23 @@ void Run::EnableProfile(bool on) {
   state_->profile.assign(on ? state_->plan.tasks.size() : 0, 0);
 }
 
+void Run::Watch(std::function<void(size_t task, bool done)> seen) {
+  state_->watch = std::move(seen);
+}
+
+Tensor Run::Now(int32_t buffer) const {
+  const auto b = static_cast<size_t>(buffer);
+  const om::Buffer& record = state_->plan.buffers[b];
+  Tensor now;
+  now.dtype = record.dtype;
+  if (record.kind == om::BufferKind::kSlot) return now;
+  for (const om::SizeRef dim : record.dims)
+    now.dims.push_back(state_->sizes[static_cast<size_t>(dim)]);
+  now.bytes = state_->sizes[static_cast<size_t>(record.bytes)];
+  if (now.bytes >= 0) now.data = state_->address[b];
+  return now;
+}
+
 void Run::StartTrace(const std::string& path) {
   state_->trace = std::make_unique<Trace>(path, state_->plan, state_->model.pool->size());
 }

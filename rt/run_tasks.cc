@@ -108,12 +108,13 @@ Status Run::State::RunTasks() {
   for (size_t task = 0, next = 0; task < count; task = next) {
     const Step& step = model.steps[task];
     next = task + 1;
-    if (step.section >= 0) {
+    if (step.section >= 0 && !watch) {
       const LaneSection& section = model.sections[static_cast<size_t>(step.section)];
       GE_TRY(RunLanes(section));
       next = static_cast<size_t>(section.end);
       continue;
     }
+    if (watch) watch(task, false);
     const int64_t start = timed ? NowNs() : 0;
     bool shared = false;
     if (step.kind == om::TaskKind::kLaunch) {
@@ -131,6 +132,7 @@ Status Run::State::RunTasks() {
     } else if (Status status = RunOther(task, &next); !status.ok()) {
       return std::move(status).In("task " + plan.tasks[task].name);
     }
+    if (watch) watch(task, true);
     if (!timed) continue;
     const int64_t end = NowNs();
     if (profiling) profile[task] += end - start;

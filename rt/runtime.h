@@ -88,6 +88,12 @@ class Run {
   // Nanoseconds per task of the last Execute if profiling was on (index = task).
   void EnableProfile(bool on);
   const std::vector<int64_t>& profile() const;
+  // From now on `seen` is called before each task (done = false) and after it, by the thread that
+  // executes; tasks of lanes then run one after the other. An empty function: no more.
+  void Watch(std::function<void(size_t task, bool done)> seen);
+  // A buffer of the plan as it is now: dims and stored bytes (layout and halo included, see the
+  // description's "storage"). No data: it has no memory, or holds an object.
+  Tensor Now(int32_t buffer) const;
   // From now on a timeline is kept (rt/trace.h), written to `path` when the Run ends.
   void StartTrace(const std::string& path);
 

@@ -160,6 +160,7 @@ struct Run::State {
   bool profiling = false;
   std::vector<int64_t> profile;
   std::unique_ptr<Trace> trace;  // null: none is wanted
+  std::function<void(size_t, bool)> watch;
 
   // Scratch of host tasks, kept so that a steady run does not allocate.
   struct Growing {  // context of HostOutput::allocate

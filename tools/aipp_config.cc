@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "tools/suggest.h"
 
@@ -208,13 +209,21 @@ int AippInput(const AippConfig& config, const Graph& g) {
   return -1;
 }
 
-std::string AippJson(const std::vector<AippConfig>& configs, const Graph& g) {
-  std::string text;
-  for (const AippConfig& c : configs)
-    text +=
-        fmt::format("{}{{\"input\":{},\"mode\":\"{}\",\"format\":\"{}\"}}", text.empty() ? "" : ",",
-                    AippInput(c, g), c.dynamic ? "dynamic" : "static", c.input_format);
-  return "[" + text + "]";
+std::string AippJson(const std::vector<AippConfig>& configs, const std::string& layout,
+                     const Graph& g) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const AippConfig& c : configs) {
+    nlohmann::json dims = nlohmann::json::array();
+    for (Expr d : c.model.dims) dims.push_back(d.IsConst() ? d.value() : -1);
+    all.push_back({{"input", AippInput(c, g)},
+                   {"mode", c.dynamic ? "dynamic" : "static"},
+                   {"format", c.input_format},
+                   {"layout", layout},
+                   {"dims", dims},
+                   {"type", Name(c.model.dtype)},
+                   {"keys", c.numbers}});
+  }
+  return all.dump();
 }
 
 }  // namespace ge

@@ -16,6 +16,7 @@ struct AippConfig {
   bool dynamic = false;
   std::string input_format, related_input_name;
   std::map<std::string, double> numbers;
+  TensorType model;  // of the input before the preprocessing: set by InsertAipp
 
   bool Has(const std::string& key) const { return numbers.contains(key); }
   double Get(const std::string& key, double otherwise = 0) const {
@@ -30,9 +31,11 @@ Fault ParseAipp(const std::string& text, std::vector<AippConfig>* configs);
 
 // Replaces the input by a u8 picture and puts the operators in front of it. `layout`: NCHW or NHWC.
 // A dynamic one gets a further input, ascend_dynamic_aipp_data, with 48 numbers for each picture.
-Fault InsertAipp(const AippConfig& config, const std::string& layout, Graph* g);
-// The description's "aipp": [{"input": 0, "mode": "static", "format": ..}].
-std::string AippJson(const std::vector<AippConfig>& configs, const Graph& g);
+Fault InsertAipp(AippConfig& config, const std::string& layout, Graph* g);
+// The description's "aipp": [{"input": 0, "mode": "static", "format": .., "layout": .., "dims": of
+// the model's tensor, "type": its type, "keys": {..}}].
+std::string AippJson(const std::vector<AippConfig>& configs, const std::string& layout,
+                     const Graph& g);
 // The input that the configuration means, or -1.
 int AippInput(const AippConfig& config, const Graph& g);
 

@@ -349,14 +349,14 @@ std::string Text(const std::vector<Expr>& dims) {
 
 }  // namespace
 
-Fault InsertAipp(const AippConfig& c, const std::string& layout, Graph* g) {
+Fault InsertAipp(AippConfig& c, const std::string& layout, Graph* g) {
   const int input = AippInput(c, *g);
   if (input < 0)
     return Bad(fmt::format("no input is called {} or has the number {}", c.related_input_name,
                            c.Int("related_input_rank")));
   const ValueId old = g->inputs[input];
   const std::string name = g->value(old).name;
-  const TensorType type = g->value(old).type;
+  const TensorType type = c.model = g->value(old).type;
   if (type.dims.size() != 4 || (layout != "NCHW" && layout != "NHWC"))
     return Bad(fmt::format("input {} must be a picture in NCHW or NHWC", name));
   if (type.dtype != DType::kF32 && type.dtype != DType::kF16 && type.dtype != DType::kU8 &&

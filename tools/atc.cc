@@ -19,11 +19,13 @@ constexpr const char* kFailure =
 int Fail(const Fault& fault) {
   std::fprintf(stdout, "%s\n", kFailure);
   std::fprintf(stderr, "%s: %s\n", fault.code.c_str(), fault.message.c_str());
-  for (const ErrorRow& row : ErrorTable())
-    if (row.code == fault.code)
-      std::fprintf(stderr, "  Possible Cause: %.*s\n", static_cast<int>(row.cause.size()),
-                   row.cause.data());
-  if (!fault.solution.empty()) std::fprintf(stderr, "  Solution: %s\n", fault.solution.c_str());
+  std::string cause, solution = fault.solution;
+  for (const ErrorRow& row : ErrorTable()) {
+    if (row.code != fault.code) continue;
+    cause = row.cause;
+    if (solution.empty()) solution = row.solution;
+  }
+  std::fprintf(stderr, "  Possible Cause: %s\n  Solution: %s\n", cause.c_str(), solution.c_str());
   return 1;
 }
 

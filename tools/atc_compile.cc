@@ -110,7 +110,7 @@ Fault ApplyAipp(const AtcOptions& o, Plan* p, Graph* g) {
         return {"E10034", fmt::format("input [{}] has AIPP and is in [--input_fp16_nodes]", name),
                 "drop one"};
   }
-  for (const AippConfig& c : p->aipp)
+  for (AippConfig& c : p->aipp)
     if (Fault f = InsertAipp(c, o.Get("input_format"), g); f.any()) return f;
   return {};
 }
@@ -124,7 +124,7 @@ Fault Adapt(const AtcOptions& o, Plan* p, Graph* g) {
   if (Fault f = ApplyOutputTypes(p->output_types, g); f.any()) return f;
   description["inputs"] = TensorsJson(*g, g->inputs, format);
   description["outputs"] = TensorsJson(*g, g->outputs, format);
-  if (!p->aipp.empty()) description["aipp"] = AippJson(p->aipp, *g);
+  if (!p->aipp.empty()) description["aipp"] = AippJson(p->aipp, format, *g);
   if (p->gears.kind != GearKind::kNone) description["gears"] = p->gears.Json();
   description["input_format"] = "\"" + format + "\"";
   return {};

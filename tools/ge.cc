@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   ge::AddReportVerb(app, exit_code);
   ge::AddCompareVerb(app, exit_code);
   ge::AddSimulateVerb(app, exit_code);
+  ge::AddDumpVerb(app, exit_code);
   CLI11_PARSE(app, argc, argv);
   return exit_code;
 }

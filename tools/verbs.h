@@ -17,6 +17,7 @@ void AddOmVerb(CLI::App& app, int& exit_code);
 void AddReportVerb(CLI::App& app, int& exit_code);
 void AddCompareVerb(CLI::App& app, int& exit_code);
 void AddSimulateVerb(CLI::App& app, int& exit_code);
+void AddDumpVerb(CLI::App& app, int& exit_code);
 // Prints a failure to stderr, once with the model's path in front; the exit code.
 int ExitCode(const Status& status, const std::string& model = "");
 // A request for more memory than there is ends the program with one line, not with an abort.

@@ -16,9 +16,9 @@ namespace ge::acl {
 namespace {
 
 struct Picture {
-  float crop = 0, crop_w = 0, crop_h = 0, crop_size_w = 0, crop_size_h = 0;
-  float resize = 0, resize_in_w = 0, resize_in_h = 0, resize_out_w = 0, resize_out_h = 0;
-  float padding = 0, top = 0, bottom = 0, left = 0, right = 0;
+  float crop[5] = {};     // switch, left, top, width, height
+  float resize[5] = {};   // switch, width and height before, width and height after
+  float padding[5] = {};  // switch, top, bottom, left, right
   float mean[4] = {}, min[4] = {}, var_reci[4] = {1, 1, 1, 1};
 };
 struct Shared {
@@ -47,12 +47,16 @@ aclError Set(aclmdlAIPP* handle, const char* function, F&& f) {
   return ACL_SUCCESS;
 }
 
-template <class F>
-aclError SetPicture(aclmdlAIPP* handle, uint64_t index, const char* function, F&& f) {
+template <size_t n, class... Values>
+aclError SetPicture(aclmdlAIPP* handle, uint64_t index, const char* function,
+                    float (Picture::*member)[n], Values... values) {
+  static_assert(sizeof...(Values) == n);
   bool in_range = false;
   const aclError code = Set(handle, function, [&](Aipp& a) {
     in_range = index < a.pictures.size();
-    if (in_range) f(a.pictures[index]);
+    if (!in_range) return;
+    size_t i = 0;
+    ((void((a.pictures[index].*member)[i++] = static_cast<float>(values))), ...);
   });
   if (code == ACL_SUCCESS && !in_range)
     return Fail(ACL_ERROR_INVALID_PARAM, function, "batchIndex is out of range");
@@ -163,63 +167,41 @@ GE_ACL aclError aclmdlSetAIPPScfParams(aclmdlAIPP* aippParmsSet, int8_t scfSwitc
                                        int32_t scfOutputSizeW, int32_t scfOutputSizeH,
                                        uint64_t batchIndex) {
   ACL_NEEDS(IsSwitch(scfSwitch), "a switch must be 0 or 1");
-  return SetPicture(aippParmsSet, batchIndex, __func__, [&](Picture& p) {
-    p.resize = scfSwitch;
-    p.resize_in_w = static_cast<float>(scfInputSizeW);
-    p.resize_in_h = static_cast<float>(scfInputSizeH);
-    p.resize_out_w = static_cast<float>(scfOutputSizeW);
-    p.resize_out_h = static_cast<float>(scfOutputSizeH);
-  });
+  return SetPicture(aippParmsSet, batchIndex, __func__, &Picture::resize, scfSwitch, scfInputSizeW,
+                    scfInputSizeH, scfOutputSizeW, scfOutputSizeH);
 }
 GE_ACL aclError aclmdlSetAIPPCropParams(aclmdlAIPP* aippParmsSet, int8_t cropSwitch,
                                         int32_t cropStartPosW, int32_t cropStartPosH,
                                         int32_t cropSizeW, int32_t cropSizeH, uint64_t batchIndex) {
   ACL_NEEDS(IsSwitch(cropSwitch), "a switch must be 0 or 1");
-  return SetPicture(aippParmsSet, batchIndex, __func__, [&](Picture& p) {
-    p.crop = cropSwitch;
-    p.crop_w = static_cast<float>(cropStartPosW);
-    p.crop_h = static_cast<float>(cropStartPosH);
-    p.crop_size_w = static_cast<float>(cropSizeW);
-    p.crop_size_h = static_cast<float>(cropSizeH);
-  });
+  return SetPicture(aippParmsSet, batchIndex, __func__, &Picture::crop, cropSwitch, cropStartPosW,
+                    cropStartPosH, cropSizeW, cropSizeH);
 }
 GE_ACL aclError aclmdlSetAIPPPaddingParams(aclmdlAIPP* aippParmsSet, int8_t paddingSwitch,
                                            int32_t paddingSizeTop, int32_t paddingSizeBottom,
                                            int32_t paddingSizeLeft, int32_t paddingSizeRight,
                                            uint64_t batchIndex) {
   ACL_NEEDS(IsSwitch(paddingSwitch), "a switch must be 0 or 1");
-  return SetPicture(aippParmsSet, batchIndex, __func__, [&](Picture& p) {
-    p.padding = paddingSwitch;
-    p.top = static_cast<float>(paddingSizeTop);
-    p.bottom = static_cast<float>(paddingSizeBottom);
-    p.left = static_cast<float>(paddingSizeLeft);
-    p.right = static_cast<float>(paddingSizeRight);
-  });
+  return SetPicture(aippParmsSet, batchIndex, __func__, &Picture::padding, paddingSwitch,
+                    paddingSizeTop, paddingSizeBottom, paddingSizeLeft, paddingSizeRight);
 }
 GE_ACL aclError aclmdlSetAIPPDtcPixelMean(aclmdlAIPP* aippParmsSet, int16_t dtcPixelMeanChn0,
                                           int16_t dtcPixelMeanChn1, int16_t dtcPixelMeanChn2,
                                           int16_t dtcPixelMeanChn3, uint64_t batchIndex) {
-  return SetPicture(aippParmsSet, batchIndex, __func__, [&](Picture& p) {
-    const int16_t mean[] = {dtcPixelMeanChn0, dtcPixelMeanChn1, dtcPixelMeanChn2, dtcPixelMeanChn3};
-    std::copy(std::begin(mean), std::end(mean), p.mean);
-  });
+  return SetPicture(aippParmsSet, batchIndex, __func__, &Picture::mean, dtcPixelMeanChn0,
+                    dtcPixelMeanChn1, dtcPixelMeanChn2, dtcPixelMeanChn3);
 }
 GE_ACL aclError aclmdlSetAIPPDtcPixelMin(aclmdlAIPP* aippParmsSet, float dtcPixelMinChn0,
                                          float dtcPixelMinChn1, float dtcPixelMinChn2,
                                          float dtcPixelMinChn3, uint64_t batchIndex) {
-  return SetPicture(aippParmsSet, batchIndex, __func__, [&](Picture& p) {
-    const float min[] = {dtcPixelMinChn0, dtcPixelMinChn1, dtcPixelMinChn2, dtcPixelMinChn3};
-    std::copy(std::begin(min), std::end(min), p.min);
-  });
+  return SetPicture(aippParmsSet, batchIndex, __func__, &Picture::min, dtcPixelMinChn0,
+                    dtcPixelMinChn1, dtcPixelMinChn2, dtcPixelMinChn3);
 }
 GE_ACL aclError aclmdlSetAIPPPixelVarReci(aclmdlAIPP* aippParmsSet, float dtcPixelVarReciChn0,
                                           float dtcPixelVarReciChn1, float dtcPixelVarReciChn2,
                                           float dtcPixelVarReciChn3, uint64_t batchIndex) {
-  return SetPicture(aippParmsSet, batchIndex, __func__, [&](Picture& p) {
-    const float var[] = {dtcPixelVarReciChn0, dtcPixelVarReciChn1, dtcPixelVarReciChn2,
-                         dtcPixelVarReciChn3};
-    std::copy(std::begin(var), std::end(var), p.var_reci);
-  });
+  return SetPicture(aippParmsSet, batchIndex, __func__, &Picture::var_reci, dtcPixelVarReciChn0,
+                    dtcPixelVarReciChn1, dtcPixelVarReciChn2, dtcPixelVarReciChn3);
 }
 GE_ACL aclError aclmdlSetInputAIPP(uint32_t modelId, aclmdlDataset* dataset, size_t index,
                                    const aclmdlAIPP* aippParmsSet) {
@@ -232,31 +214,4 @@ GE_ACL aclError aclmdlSetInputAIPP(uint32_t modelId, aclmdlDataset* dataset, siz
 GE_ACL aclError aclmdlSetAIPPByInputIndex(uint32_t modelId, aclmdlDataset* dataset, size_t,
                                           const aclmdlAIPP* aippParmsSet) {
   return Bind(modelId, dataset, aippParmsSet, __func__);
-}
-GE_ACL aclError aclmdlGetAippType(uint32_t modelId, size_t index, aclmdlInputAippType* type,
-                                  size_t* dynamicAttachedDataIndex) {
-  ACL_NEEDS(type != nullptr && dynamicAttachedDataIndex != nullptr, "a null pointer");
-  const auto model = FindModel(modelId);
-  if (!model) ACL_FAIL(ACL_ERROR_GE_EXEC_MODEL_ID_INVALID, "no model has this id");
-  ACL_NEEDS(index < model->info->num_inputs(), "index is out of range");
-  const ModelInfo& info = *model->info;
-  const auto holds = [&](const std::vector<int>& inputs) {
-    return std::find(inputs.begin(), inputs.end(), static_cast<int>(index)) != inputs.end();
-  };
-  *dynamicAttachedDataIndex = ACL_INVALID_NODE_INDEX;
-  *type = ACL_DATA_WITHOUT_AIPP;
-  if (info.aipp_input >= 0 && index == static_cast<size_t>(info.aipp_input)) {
-    *type = ACL_DYNAMIC_AIPP_NODE;
-  } else if (holds(info.static_aipp)) {
-    *type = ACL_DATA_WITH_STATIC_AIPP;
-  } else if (holds(info.dynamic_aipp) && info.aipp_input >= 0) {
-    *type = ACL_DATA_WITH_DYNAMIC_AIPP;
-    *dynamicAttachedDataIndex = static_cast<size_t>(info.aipp_input);
-  }
-  return ACL_SUCCESS;
-}
-GE_ACL aclError aclmdlGetFirstAippInfo(uint32_t modelId, size_t, aclAippInfo* aippInfo) {
-  ACL_NEEDS(aippInfo != nullptr, "aippInfo is null");
-  if (!FindModel(modelId)) ACL_FAIL(ACL_ERROR_GE_EXEC_MODEL_ID_INVALID, "no model has this id");
-  ACL_FAIL(ACL_ERROR_NOT_STATIC_AIPP, "the model's AIPP is not static, or was not recorded");
 }

@@ -188,7 +188,7 @@ GE_ACL aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
   const auto context = CurrentContext();
   if (!context) ACL_FAIL(ACL_ERROR_RT_CONTEXT_NULL, kNoContext);
   ACL_NEEDS(opt >= ACL_OPT_DETERMINISTIC && opt <= ACL_OPT_STRONG_CONSISTENCY, "unknown option");
-  ACL_NEEDS(value == 0 || value == 1, "the value must be 0 or 1");
+  ACL_NEEDS(value >= 0 && value <= (opt == ACL_OPT_DETERMINISTIC ? 2 : 1), kOptionValue);
   std::lock_guard lock(context->mutex);
   context->options[opt] = value;
   return ACL_SUCCESS;

@@ -30,6 +30,9 @@ struct Context {
 inline constexpr const char* kNoContext =
     "the thread has no current context: call aclrtSetDevice or aclrtSetCurrentContext first";
 
+inline constexpr const char* kOptionValue =
+    "the value must be 0 or 1 (ACL_OPT_DETERMINISTIC: 0, 1 or 2)";
+
 std::shared_ptr<Context> CurrentContext();
 int DeviceCount();
 bool Initialized();

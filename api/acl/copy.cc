@@ -168,6 +168,20 @@ GE_ACL aclError aclrtMemcpyBatch(void** dsts, size_t* destMaxs, void** srcs, siz
   *failIndex = SIZE_MAX;
   return ACL_SUCCESS;
 }
+GE_ACL aclError aclrtMemcpyBatchV2(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
+                                   size_t numBatches, aclrtMemcpyBatchAttr* attrs,
+                                   size_t* attrsIndexes, size_t numAttrs) {
+  size_t failed = 0;
+  return aclrtMemcpyBatch(dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs,
+                          &failed);
+}
+GE_ACL aclError aclrtMemcpyBatchAsyncV2(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
+                                        size_t numBatches, aclrtMemcpyBatchAttr* attrs,
+                                        size_t* attrsIndexes, size_t numAttrs, aclrtStream stream) {
+  size_t failed = 0;
+  return aclrtMemcpyBatchAsync(dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes,
+                               numAttrs, &failed, stream);
+}
 GE_ACL aclError aclrtMemcpyBatchAsync(void** dsts, size_t* destMaxs, void** srcs, size_t* sizes,
                                       size_t numBatches, aclrtMemcpyBatchAttr* attrs,
                                       size_t* attrsIndexes, size_t numAttrs, size_t* failIndex,

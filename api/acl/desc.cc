@@ -11,30 +11,23 @@ namespace {
 
 constexpr const char* kNoDesc = "not a live model description, or nothing was read into it";
 
-std::shared_ptr<const ModelInfo> InfoOf(const aclmdlDesc* desc, const char* function) {
-  std::shared_ptr<const ModelInfo> info;
+std::shared_ptr<const ClientModel> InfoOf(const aclmdlDesc* desc, const char* function) {
+  std::shared_ptr<const ClientModel> info;
   Live<Desc>().With(desc, [&](Desc& d) { info = d.info; });
   if (!info) Fail(ACL_ERROR_INVALID_PARAM, function, kNoDesc);
   return info;
 }
 
 // The tensor at an index, or null with the failure recorded. The gear's input has none.
-const IoInfo* At(const std::vector<IoInfo>& list, size_t index, const char* function) {
+const ClientTensor* At(const std::vector<ClientTensor>& list, size_t index, const char* function) {
   if (index < list.size()) return &list[index];
   Fail(ACL_ERROR_INVALID_PARAM, function, "index " + std::to_string(index) + " is out of range");
   return nullptr;
 }
 
-void Put(const std::string& name, const std::vector<int64_t>& dims, aclmdlIODims* to) {
-  std::memset(to, 0, sizeof *to);
-  std::strncpy(to->name, name.c_str(), sizeof to->name - 1);
-  to->dimCount = std::min<size_t>(dims.size(), ACL_MAX_DIM_CNT);
-  std::copy_n(dims.begin(), to->dimCount, to->dims);
-}
+size_t GearValues(const ClientModel& info) { return info.gears.empty() ? 0 : info.gears[0].size(); }
 
-size_t GearValues(const ModelInfo& info) { return info.gears.empty() ? 0 : info.gears[0].size(); }
-
-size_t GearBytes(const ModelInfo& info) { return GearValues(info) * sizeof(int64_t); }
+size_t GearBytes(const ClientModel& info) { return GearValues(info) * sizeof(int64_t); }
 
 aclError ReadDesc(aclmdlDesc* desc, const LoadArguments& from, const char* function) {
   auto opened = OpenModel(from);
@@ -45,6 +38,14 @@ aclError ReadDesc(aclmdlDesc* desc, const LoadArguments& from, const char* funct
 }
 
 }  // namespace
+
+void PutDims(const std::string& name, const std::vector<int64_t>& dims, aclmdlIODims* to) {
+  std::memset(to, 0, sizeof *to);
+  std::strncpy(to->name, name.c_str(), sizeof to->name - 1);
+  to->dimCount = std::min<size_t>(dims.size(), ACL_MAX_DIM_CNT);
+  std::copy_n(dims.begin(), to->dimCount, to->dims);
+}
+
 }  // namespace ge::acl
 
 using namespace ge::acl;  // NOLINT: this file is the face of the namespace
@@ -93,13 +94,13 @@ GE_ACL size_t aclmdlGetInputSizeByIndex(aclmdlDesc* modelDesc, size_t index) {
   const auto info = InfoOf(modelDesc, __func__);
   if (!info) return 0;
   if (info->IsGearInput(index)) return GearBytes(*info);
-  const IoInfo* io = At(info->inputs, index, __func__);
+  const ClientTensor* io = At(info->inputs, index, __func__);
   return io == nullptr ? 0 : static_cast<size_t>(io->bytes);
 }
 GE_ACL size_t aclmdlGetOutputSizeByIndex(aclmdlDesc* modelDesc, size_t index) {
   const auto info = InfoOf(modelDesc, __func__);
   if (!info) return 0;
-  const IoInfo* io = At(info->outputs, index, __func__);
+  const ClientTensor* io = At(info->outputs, index, __func__);
   return io == nullptr ? 0 : static_cast<size_t>(io->bytes);
 }
 
@@ -107,12 +108,12 @@ GE_ACL aclError aclmdlGetInputDims(const aclmdlDesc* modelDesc, size_t index, ac
   ACL_NEEDS(dims != nullptr, "dims is null");
   ACL_INFO_OF(info, modelDesc);
   if (info->IsGearInput(index)) {
-    Put(ACL_DYNAMIC_TENSOR_NAME, {static_cast<int64_t>(GearValues(*info))}, dims);
+    PutDims(ACL_DYNAMIC_TENSOR_NAME, {static_cast<int64_t>(GearValues(*info))}, dims);
     return ACL_SUCCESS;
   }
-  const IoInfo* io = At(info->inputs, index, __func__);
+  const ClientTensor* io = At(info->inputs, index, __func__);
   if (io == nullptr) return ACL_ERROR_INVALID_PARAM;
-  Put(io->short_name, io->dims, dims);
+  PutDims(io->short_name, io->dims, dims);
   return ACL_SUCCESS;
 }
 GE_ACL aclError aclmdlGetInputDimsV2(const aclmdlDesc* modelDesc, size_t index,
@@ -123,7 +124,7 @@ GE_ACL aclError aclmdlGetInputDimsRange(const aclmdlDesc* modelDesc, size_t inde
                                         aclmdlIODimsRange* dimsRange) {
   ACL_NEEDS(dimsRange != nullptr, "dimsRange is null");
   ACL_INFO_OF(info, modelDesc);
-  const IoInfo* io = At(info->inputs, index, __func__);
+  const ClientTensor* io = At(info->inputs, index, __func__);
   if (io == nullptr) return ACL_ERROR_INVALID_PARAM;
   std::memset(dimsRange, 0, sizeof *dimsRange);
   dimsRange->rangeCount = std::min<size_t>(io->range.size(), ACL_MAX_DIM_CNT);
@@ -136,9 +137,9 @@ GE_ACL aclError aclmdlGetInputDimsRange(const aclmdlDesc* modelDesc, size_t inde
 GE_ACL aclError aclmdlGetOutputDims(const aclmdlDesc* modelDesc, size_t index, aclmdlIODims* dims) {
   ACL_NEEDS(dims != nullptr, "dims is null");
   ACL_INFO_OF(info, modelDesc);
-  const IoInfo* io = At(info->outputs, index, __func__);
+  const ClientTensor* io = At(info->outputs, index, __func__);
   if (io == nullptr) return ACL_ERROR_INVALID_PARAM;
-  Put(io->short_name, io->dims, dims);
+  PutDims(io->short_name, io->dims, dims);
   return ACL_SUCCESS;
 }
 GE_ACL aclError aclmdlGetCurOutputDims(const aclmdlDesc* modelDesc, size_t index,
@@ -149,7 +150,7 @@ GE_ACL aclError aclmdlGetCurOutputDims(const aclmdlDesc* modelDesc, size_t index
   if (!model) return ACL_SUCCESS;
   std::lock_guard lock(model->mutex);
   if (index < model->current_outputs.size())
-    Put(model->info->outputs[index].short_name, model->current_outputs[index], dims);
+    PutDims(model->info->outputs[index].short_name, model->current_outputs[index], dims);
   return ACL_SUCCESS;
 }
 
@@ -162,20 +163,20 @@ GE_ACL const char* aclmdlGetInputNameByIndex(const aclmdlDesc* modelDesc, size_t
   const auto info = InfoOf(modelDesc, __func__);
   if (!info) return "";
   if (info->IsGearInput(index)) return ACL_DYNAMIC_TENSOR_NAME;
-  const IoInfo* io = At(info->inputs, index, __func__);
+  const ClientTensor* io = At(info->inputs, index, __func__);
   return io == nullptr ? "" : io->shown.c_str();
 }
 GE_ACL const char* aclmdlGetOutputNameByIndex(const aclmdlDesc* modelDesc, size_t index) {
   const auto info = InfoOf(modelDesc, __func__);
   if (!info) return "";
-  const IoInfo* io = At(info->outputs, index, __func__);
+  const ClientTensor* io = At(info->outputs, index, __func__);
   return io == nullptr ? "" : io->shown.c_str();
 }
 GE_ACL const char* aclmdlGetTensorRealName(const aclmdlDesc* modelDesc, const char* name) {
   const auto info = InfoOf(modelDesc, __func__);
   if (!info || name == nullptr) return nullptr;
   for (const auto* list : {&info->inputs, &info->outputs})
-    for (const IoInfo& io : *list)
+    for (const ClientTensor& io : *list)
       if (io.short_name == name || io.shown == name || io.name == name) return io.shown.c_str();
   Fail(ACL_ERROR_INVALID_PARAM, __func__, "no tensor has this name");
   return nullptr;
@@ -184,24 +185,24 @@ GE_ACL aclFormat aclmdlGetInputFormat(const aclmdlDesc* modelDesc, size_t index)
   const auto info = InfoOf(modelDesc, __func__);
   if (!info) return ACL_FORMAT_UNDEFINED;
   if (info->IsGearInput(index)) return ACL_FORMAT_ND;
-  const IoInfo* io = At(info->inputs, index, __func__);
+  const ClientTensor* io = At(info->inputs, index, __func__);
   return io == nullptr ? ACL_FORMAT_UNDEFINED : io->format;
 }
 GE_ACL aclFormat aclmdlGetOutputFormat(const aclmdlDesc* modelDesc, size_t index) {
   const auto info = InfoOf(modelDesc, __func__);
-  const IoInfo* io = info ? At(info->outputs, index, __func__) : nullptr;
+  const ClientTensor* io = info ? At(info->outputs, index, __func__) : nullptr;
   return io == nullptr ? ACL_FORMAT_UNDEFINED : io->format;
 }
 GE_ACL aclDataType aclmdlGetInputDataType(const aclmdlDesc* modelDesc, size_t index) {
   const auto info = InfoOf(modelDesc, __func__);
   if (!info) return ACL_DT_UNDEFINED;
   if (info->IsGearInput(index)) return ACL_INT64;
-  const IoInfo* io = At(info->inputs, index, __func__);
+  const ClientTensor* io = At(info->inputs, index, __func__);
   return io == nullptr ? ACL_DT_UNDEFINED : io->dtype;
 }
 GE_ACL aclDataType aclmdlGetOutputDataType(const aclmdlDesc* modelDesc, size_t index) {
   const auto info = InfoOf(modelDesc, __func__);
-  const IoInfo* io = info ? At(info->outputs, index, __func__) : nullptr;
+  const ClientTensor* io = info ? At(info->outputs, index, __func__) : nullptr;
   return io == nullptr ? ACL_DT_UNDEFINED : io->dtype;
 }
 GE_ACL aclError aclmdlGetInputIndexByName(const aclmdlDesc* modelDesc, const char* name,
@@ -223,7 +224,7 @@ GE_ACL aclError aclmdlGetOutputIndexByName(const aclmdlDesc* modelDesc, const ch
   ACL_NEEDS(name != nullptr && index != nullptr, "a null pointer");
   ACL_INFO_OF(info, modelDesc);
   for (size_t i = 0; i < info->outputs.size(); ++i) {
-    const IoInfo& io = info->outputs[i];
+    const ClientTensor& io = info->outputs[i];
     if (name != io.shown && name != io.name && name != io.short_name) continue;
     *index = i;
     return ACL_SUCCESS;
@@ -273,7 +274,7 @@ GE_ACL aclError aclmdlGetInputDynamicDims(const aclmdlDesc* modelDesc, size_t in
     std::vector<int64_t> all;
     for (const auto& input : DimsAt(*info, info->gear_mode, info->gears[g]))
       all.insert(all.end(), input.begin(), input.end());
-    Put("", all, &dims[g]);
+    PutDims("", all, &dims[g]);
   }
   return ACL_SUCCESS;
 }

@@ -32,8 +32,8 @@ std::string Short(const std::string& name, const char* kind, size_t index) {
          std::to_string(std::hash<std::string>()(name));
 }
 
-IoInfo MakeIo(const om::Plan& plan, const om::IoTensor& io, aclFormat format) {
-  IoInfo info;
+ClientTensor MakeIo(const om::Plan& plan, const om::IoTensor& io, aclFormat format) {
+  ClientTensor info;
   info.name = info.shown = io.name;
   info.type = static_cast<DType>(io.dtype);
   info.dtype = ToAcl(info.type);
@@ -56,7 +56,7 @@ IoInfo MakeIo(const om::Plan& plan, const om::IoTensor& io, aclFormat format) {
   return info;
 }
 
-int64_t BytesOf(const IoInfo& io, const std::vector<int64_t>& dims) {
+int64_t BytesOf(const ClientTensor& io, const std::vector<int64_t>& dims) {
   return std::max<int64_t>(0, TensorBytes(io.dtype, dims));
 }
 
@@ -69,7 +69,7 @@ aclFormat FormatOf(const Json& description) {
   return ACL_FORMAT_NCHW;
 }
 
-void ReadGears(const Json& description, ModelInfo* info) {
+void ReadGears(const Json& description, ClientModel* info) {
   const Json& gears = description["gears"];
   const std::string& mode = gears["mode"].string;
   info->gear_mode = mode == "batch"   ? GearMode::kBatch
@@ -86,7 +86,7 @@ void ReadGears(const Json& description, ModelInfo* info) {
 
 // Sizes of inputs and outputs at the largest gear (or at the upper bounds).
 Status SizeAtLargest(LoadedModel* model) {
-  ModelInfo& info = *model->info;
+  ClientModel& info = *model->info;
   std::vector<std::vector<std::vector<int64_t>>> points;
   for (const auto& gear : info.gears) {
     auto dims = DimsAt(info, info.gear_mode, gear);
@@ -95,7 +95,7 @@ Status SizeAtLargest(LoadedModel* model) {
   }
   if (info.gears.empty()) {
     auto& dims = points.emplace_back();
-    for (const IoInfo& io : info.inputs) {
+    for (const ClientTensor& io : info.inputs) {
       auto& at = dims.emplace_back();
       for (const auto& [lo, hi] : io.range) at.push_back(hi);
     }
@@ -122,11 +122,11 @@ Status SizeAtLargest(LoadedModel* model) {
 
 }  // namespace
 
-std::vector<std::vector<int64_t>> DimsAt(const ModelInfo& info, GearMode mode,
+std::vector<std::vector<int64_t>> DimsAt(const ClientModel& info, GearMode mode,
                                          const std::vector<int64_t>& values) {
   std::vector<std::vector<int64_t>> all;
   size_t next = 0;
-  for (const IoInfo& io : info.inputs) {
+  for (const ClientTensor& io : info.inputs) {
     auto& dims = all.emplace_back(io.dims);
     if (mode == GearMode::kImage) next = 0;
     for (int64_t& d : dims) {
@@ -158,8 +158,8 @@ Result<std::vector<std::vector<int64_t>>> OutputDimsAt(
 
 Status Describe(LoadedModel* model) {
   const om::Plan& plan = model->model->plan();
-  model->info = std::make_shared<ModelInfo>();
-  ModelInfo& info = *model->info;
+  model->info = std::make_shared<ClientModel>();
+  ClientModel& info = *model->info;
   info.name = plan.model_name;
   Json description;
   if (!model->model->description().empty()) {
@@ -168,14 +168,14 @@ Status Describe(LoadedModel* model) {
   }
   const aclFormat format = FormatOf(description);
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
-    IoInfo io = MakeIo(plan, plan.inputs[i], format);
+    ClientTensor io = MakeIo(plan, plan.inputs[i], format);
     io.short_name = Short(io.name, "input", i);
     info.dynamic = info.dynamic || std::count(io.dims.begin(), io.dims.end(), -1) > 0;
     if (io.name == ACL_DYNAMIC_AIPP_NAME) info.aipp_input = static_cast<int>(i);
     info.inputs.push_back(std::move(io));
   }
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
-    IoInfo io = MakeIo(plan, plan.outputs[i], format);
+    ClientTensor io = MakeIo(plan, plan.outputs[i], format);
     const std::string writer = WriterOf(plan, plan.outputs[i].buffer);
     if (!writer.empty()) io.shown = writer + ":0:" + io.name;
     io.short_name = Short(io.shown, "output", i);

@@ -1,21 +1,20 @@
-// What a device says about itself, limits of its cores (here: worker threads), peers, groups.
+// What a device says about itself: attributes, peers, identity, groups.
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
 
 #include "api/acl/context.h"
 #include "api/acl/error.h"
-#include "api/acl/model.h"
 #include "base/thread_pool.h"
 
 namespace ge::acl {
 namespace {
 
-std::atomic<uint32_t> core_limit{0};  // workers of models that are loaded from now on; 0 = all
 std::atomic<int> saturation{ACL_RT_OVERFLOW_MODE_INFNAN};
 
 uint32_t Cores() { return static_cast<uint32_t>(AvailableCpus()); }
@@ -30,8 +29,6 @@ const char* SocName() {
 }
 
 }  // namespace
-
-int DeviceThreads() { return static_cast<int>(core_limit.load()); }
 
 }  // namespace ge::acl
 
@@ -173,32 +170,6 @@ GE_ACL aclError aclrtDeviceGetBareTgid(int32_t* pid) {
   return ACL_SUCCESS;
 }
 
-// Core limits: the number of workers of models that are loaded afterwards.
-GE_ACL aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type,
-                                       uint32_t value) {
-  ACL_DEVICE_ID(deviceId);
-  ACL_NEEDS(type == ACL_RT_DEV_RES_CUBE_CORE || type == ACL_RT_DEV_RES_VECTOR_CORE, "unknown type");
-  ACL_NEEDS(value >= 1 && value <= Cores(), "the limit is 0 or above the number of cores");
-  core_limit = value;
-  return ACL_SUCCESS;
-}
-GE_ACL aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type,
-                                       uint32_t* value) {
-  ACL_NEEDS(value != nullptr, "value is null");
-  ACL_DEVICE_ID(deviceId);
-  ACL_NEEDS(type == ACL_RT_DEV_RES_CUBE_CORE || type == ACL_RT_DEV_RES_VECTOR_CORE, "unknown type");
-  *value = core_limit == 0 ? Cores() : core_limit.load();
-  return ACL_SUCCESS;
-}
-GE_ACL aclError aclrtResetDeviceResLimit(int32_t deviceId) {
-  ACL_DEVICE_ID(deviceId);
-  core_limit = 0;
-  return ACL_SUCCESS;
-}
-GE_ACL aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t* value) {
-  return aclrtGetDeviceResLimit(0, type, value);
-}
-
 // Arithmetic is IEEE: infinities and NaN stay what they are.
 GE_ACL aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
   ACL_NEEDS(mode >= ACL_RT_OVERFLOW_MODE_SATURATION && mode < ACL_RT_OVERFLOW_MODE_UNDEF,
@@ -213,24 +184,66 @@ GE_ACL aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode) {
   *mode = static_cast<aclrtFloatOverflowMode>(saturation.load());
   return ACL_SUCCESS;
 }
-GE_ACL aclError aclrtSetOpWaitTimeout(uint32_t) { return ACL_SUCCESS; }
-GE_ACL aclError aclrtSetOpExecuteTimeOut(uint32_t) { return ACL_SUCCESS; }
-GE_ACL aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t) { return ACL_SUCCESS; }
-GE_ACL aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
-  ACL_NEEDS(opt >= ACL_OPT_DETERMINISTIC && opt <= ACL_OPT_STRONG_CONSISTENCY, "unknown option");
-  ACL_NEEDS(value == 0 || value == 1, "the value must be 0 or 1");
-  return ACL_SUCCESS;
-}
-GE_ACL aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
-  ACL_NEEDS(value != nullptr, "value is null");
-  ACL_NEEDS(opt >= ACL_OPT_DETERMINISTIC && opt <= ACL_OPT_STRONG_CONSISTENCY, "unknown option");
-  *value = opt == ACL_OPT_DETERMINISTIC;
-  return ACL_SUCCESS;
-}
 GE_ACL aclError aclrtGetThreadLastTaskId(uint32_t* taskId) {
   ACL_NEEDS(taskId != nullptr, "taskId is null");
   *taskId = 0;
   return ACL_SUCCESS;
+}
+
+// A device has one number in every numbering.
+namespace {
+aclError SameId(int32_t id, int32_t* to, const char* function) {
+  if (to == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, function, "a null pointer");
+  if (!IsDevice(id))
+    return Fail(ACL_ERROR_RT_INVALID_DEVICEID, function,
+                "there is no device " + std::to_string(id));
+  *to = id;
+  return ACL_SUCCESS;
+}
+}  // namespace
+GE_ACL aclError aclrtGetLogicDevIdByUserDevId(int32_t userDevid, int32_t* logicDevId) {
+  return SameId(userDevid, logicDevId, __func__);
+}
+GE_ACL aclError aclrtGetUserDevIdByLogicDevId(int32_t logicDevId, int32_t* userDevid) {
+  return SameId(logicDevId, userDevid, __func__);
+}
+GE_ACL aclError aclrtGetPhyDevIdByUserDevId(int32_t userDevid, int32_t* phyDevId) {
+  return SameId(userDevid, phyDevId, __func__);
+}
+GE_ACL aclError aclrtGetUserDevIdByPhyDevId(int32_t phyDevId, int32_t* userDevid) {
+  return SameId(phyDevId, userDevid, __func__);
+}
+GE_ACL aclError aclrtGetLogicDevIdByPhyDevId(int32_t phyDevId, int32_t* logicDevId) {
+  return SameId(phyDevId, logicDevId, __func__);
+}
+GE_ACL aclError aclrtGetPhyDevIdByLogicDevId(int32_t logicDevId, int32_t* phyDevId) {
+  return SameId(logicDevId, phyDevId, __func__);
+}
+// The machine's identity, with the device's number in the last byte.
+GE_ACL aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid* uuid) {
+  ACL_NEEDS(uuid != nullptr, "uuid is null");
+  ACL_DEVICE_ID(deviceId);
+  *uuid = {};
+  char digits[33] = {};
+  if (std::FILE* file = std::fopen("/etc/machine-id", "r"); file != nullptr) {
+    const bool read = std::fgets(digits, sizeof digits, file) != nullptr;
+    std::fclose(file);
+    for (size_t i = 0; read && i < sizeof uuid->bytes; ++i) {
+      const char pair[] = {digits[2 * i], digits[2 * i + 1], 0};
+      uuid->bytes[i] = static_cast<char>(std::strtol(pair, nullptr, 16));
+    }
+  }
+  uuid->bytes[15] = static_cast<char>(uuid->bytes[15] ^ deviceId);
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char* pciBusId, int32_t len) {
+  ACL_NEEDS(pciBusId != nullptr && len >= 13, "pciBusId is null or shorter than 13");
+  ACL_DEVICE_ID(deviceId);
+  ACL_FAIL(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "a CPU is not on a PCI bus");
+}
+GE_ACL aclError aclrtDeviceGetByPCIBusId(const char* pciBusId, int32_t* deviceId) {
+  ACL_NEEDS(pciBusId != nullptr && deviceId != nullptr, "a null pointer");
+  ACL_FAIL(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "a CPU is not on a PCI bus");
 }
 
 // The one group: all cores.

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "api/acl/context.h"
+#include "api/acl/dump.h"
 #include "api/acl/error.h"
 #include "api/acl/model.h"
 #include "api/acl/profile.h"
@@ -48,7 +49,7 @@ std::string Counts(const char* what, size_t given, size_t wanted) {
 // Reads both datasets and their data buffers: one lock for each kind.
 aclError ReadDatasets(Call* call, const aclmdlDataset* input, const aclmdlDataset* output,
                       const Names& names) {
-  const ModelInfo& info = *call->model->info;
+  const ClientModel& info = *call->model->info;
   const size_t n = info.inputs.size(), m = info.outputs.size();
   call->handles.clear();
   call->gear.clear();
@@ -102,7 +103,7 @@ aclError ReadDatasets(Call* call, const aclmdlDataset* input, const aclmdlDatase
 }
 
 aclError ShapeInputs(Call* call, const Names& names) {
-  const ModelInfo& info = *call->model->info;
+  const ClientModel& info = *call->model->info;
   std::vector<std::vector<int64_t>> at_gear;
   if (info.dynamic) {
     if (!info.gears.empty() && call->gear.empty())
@@ -114,7 +115,7 @@ aclError ShapeInputs(Call* call, const Names& names) {
     }
   }
   for (size_t i = 0; i < info.inputs.size(); ++i) {
-    const IoInfo& io = info.inputs[i];
+    const ClientTensor& io = info.inputs[i];
     rt::Tensor& t = call->inputs[i];
     t.dtype = static_cast<uint8_t>(io.type);
     if (!at_gear.empty()) {
@@ -142,10 +143,10 @@ aclError ShapeInputs(Call* call, const Names& names) {
 }
 
 aclError ShapeOutputs(Call* call, const Names& names) {
-  const ModelInfo& info = *call->model->info;
+  const ClientModel& info = *call->model->info;
   for (size_t i = 0; i < info.outputs.size(); ++i) {
     rt::Tensor& t = call->outputs[i];
-    const IoInfo& io = info.outputs[i];
+    const ClientTensor& io = info.outputs[i];
     t.dtype = static_cast<uint8_t>(io.type);
     const int64_t needed = TensorBytes(io.dtype, io.dims);  // -1: a run finds out
     if (needed >= 0 && t.bytes < needed)
@@ -166,10 +167,10 @@ aclError PinAll(Call* call, const Names& names) {
   call->pins.clear();
   const int bad = PinBlocks(call->ranges, &call->pins);
   if (bad < 0) return ACL_SUCCESS;
-  const ModelInfo& info = *call->model->info;
+  const ClientModel& info = *call->model->info;
   const auto at = static_cast<size_t>(bad);
   const bool in = at < info.inputs.size();
-  const IoInfo& io = in ? info.inputs[at] : info.outputs[at - info.inputs.size()];
+  const ClientTensor& io = in ? info.inputs[at] : info.outputs[at - info.inputs.size()];
   return Wrong(names, ACL_ERROR_GE_PARAM_INVALID,
                std::string(in ? "input" : "output") + " \"" + io.name +
                    "\" does not lie (wholly) in live device memory");
@@ -215,7 +216,7 @@ void WriteShapes(const Call& call) {
     for (size_t i = 0; i < call.outputs.size(); ++i) {
       if (!d.entries[i].desc) d.entries[i].desc = std::make_shared<TensorDesc>();
       TensorDesc& desc = *d.entries[i].desc;
-      const IoInfo& io = call.model->info->outputs[i];
+      const ClientTensor& io = call.model->info->outputs[i];
       desc.dtype = io.dtype;
       desc.format = io.format;
       desc.name = io.shown;
@@ -236,7 +237,15 @@ aclError RunCall(Call* call, const char* function) {
     any_owned = any_owned || owned.back();
   }
   const int64_t begin = profiling.load(std::memory_order_relaxed) ? ProfileNowNs() : 0;
+  const bool dumped = call->model->dump != nullptr, subscribed = Subscribed(call->model->id);
+  if (dumped || subscribed)
+    (*run)->Watch([call, subscribed, now = run->get()](size_t task, bool done) {
+      if (subscribed) TimeTask(task, done);
+      if (call->model->dump) call->model->dump(*now, task, done);
+    });
   const Status status = (*run)->Execute(call->inputs, call->outputs);
+  if (dumped || subscribed) (*run)->Watch({});
+  if (subscribed) SendTimes(call->model->id);
   if (begin != 0) KeepSpan(call->model->info->name, "model", begin);
   aclError code = ACL_SUCCESS;
   if (!status.ok()) {
@@ -244,6 +253,7 @@ aclError RunCall(Call* call, const char* function) {
                ? static_cast<aclError>(ACL_ERROR_GE_PARAM_INVALID)
                : ACL_ERROR_RT_MODEL_EXECUTE;
     code = Fail(status, code, function);
+    DumpFailure(*call->model->model, call->model->id, call->inputs);
   } else if (any_owned) {
     code = GiveMemory(call, owned, names);
   }

@@ -24,7 +24,7 @@ aclError SetGear(uint32_t id, aclmdlDataset* dataset, size_t index, GearMode mod
   if (!model)
     return Fail(ACL_ERROR_GE_EXEC_MODEL_ID_INVALID, function,
                 "no model has the id " + std::to_string(id));
-  const ModelInfo& info = *model->info;
+  const ClientModel& info = *model->info;
   if (!info.dynamic)
     return Fail(ACL_ERROR_MODEL_NOT_DYNAMIC, function, "the model has no dynamic dims");
   for (const int64_t v : values)
@@ -95,7 +95,7 @@ GE_ACL aclError aclmdlSetInputDynamicDims(uint32_t modelId, aclmdlDataset* datas
     ACL_FAIL(ACL_ERROR_GE_EXEC_MODEL_ID_INVALID, "no model has the id " + std::to_string(modelId));
   std::vector<int64_t> values;
   size_t next = 0;
-  for (const IoInfo& io : model->info->inputs) {
+  for (const ClientTensor& io : model->info->inputs) {
     for (const int64_t d : io.dims) {
       if (next >= dims->dimCount)
         ACL_FAIL(ACL_ERROR_INVALID_PARAM, "dimCount is below the number of the inputs' dims");

@@ -72,6 +72,20 @@ class Registry {
       if (slot.object) all.push_back(slot.object);
     return all;
   }
+  // An object whose handle is not known.
+  void RemoveObject(const T* object) {
+    std::shared_ptr<T> last;  // goes outside of the lock
+    std::lock_guard lock(mutex_);
+    for (Slot& slot : slots_) {
+      if (slot.object.get() != object) continue;
+      last = std::move(slot.object);
+      slot.object = nullptr;
+      slot.generation = slot.generation % 0x7fffu + 1;
+      free_.push_back(static_cast<uint32_t>(&slot - slots_.data()));
+      --live_;
+      return;
+    }
+  }
   size_t live() const {
     std::lock_guard lock(mutex_);
     return live_;

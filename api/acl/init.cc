@@ -1,8 +1,7 @@
-// Start and stop, versions, capabilities, log, dump switches.
+// Start and stop, versions, capabilities, log.
 //
-// aclInit reads its JSON for well-formedness and for the default device; dump and profiling members
-// are accepted. Initialisation is not counted: a second one is an error, one after aclFinalize is
-// not.
+// aclInit reads its JSON for the default device and for dumps; profiling members are accepted.
+// Initialisation is not counted: a second one is an error, one after aclFinalize is not.
 #include <algorithm>
 #include <atomic>
 #include <cstdarg>
@@ -11,61 +10,23 @@
 #include <cstring>
 
 #include "api/acl/context.h"
+#include "api/acl/dump.h"
 #include "api/acl/error.h"
-#include "api/acl/include/acl/acl_dump.h"
 #include "api/acl/json.h"
-#include "base/file_map.h"
 
 namespace ge::acl {
 namespace {
 
 struct Global {
   std::mutex mutex;
-  bool initialized = false, was_initialized = false, dumping = false;
-  std::string config, dump_path;
+  bool initialized = false, was_initialized = false;
+  std::string config;
   std::vector<std::pair<aclInitCallbackFunc, void*>> init_callbacks;
   std::vector<std::pair<aclFinalizeCallbackFunc, void*>> finalize_callbacks;
 };
 Global& The() {
   static auto* global = new Global;
   return *global;
-}
-
-Result<std::string> ReadText(const char* path) {
-  GE_ASSIGN(const FileMap map, FileMap::Open(path));
-  const auto bytes = map.bytes();
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
-// The text of a configuration file: "" for no file.
-aclError ReadConfig(const char* path, std::string* text, Json* json, const char* function) {
-  if (path == nullptr || path[0] == 0) return ACL_SUCCESS;
-  auto read = ReadText(path);
-  if (!read.ok()) return Fail(ACL_ERROR_INVALID_FILE, function, read.status().message());
-  auto parsed = ParseJson(*read);
-  if (!parsed.ok())
-    return Fail(ACL_ERROR_PARSE_FILE, function,
-                std::string(path) + ": " + parsed.status().message());
-  if (parsed->kind != Json::Kind::kObject)
-    return Fail(ACL_ERROR_PARSE_FILE, function, std::string(path) + ": not a JSON object");
-  *text = std::move(read).value();
-  *json = std::move(parsed).value();
-  return ACL_SUCCESS;
-}
-
-aclError CheckDump(const Json& json, aclError code, const char* function) {
-  const Json& dump = json["dump"];
-  if (dump.IsNull()) return ACL_SUCCESS;
-  if (dump.kind != Json::Kind::kObject) return Fail(code, function, "dump is not an object");
-  const std::string& mode = dump["dump_mode"].string;
-  if (!mode.empty() && mode != "input" && mode != "output" && mode != "all")
-    return Fail(code, function, "dump_mode must be input, output or all");
-  if (const std::string& path = dump["dump_path"].string; !path.empty()) {
-    Global& global = The();
-    std::lock_guard lock(global.mutex);
-    global.dump_path = path;
-  }
-  return ACL_SUCCESS;
 }
 
 template <class List, class Fn>
@@ -106,9 +67,9 @@ GE_ACL aclError aclInit(const char* configPath) {
     if (global.initialized) ACL_FAIL(ACL_ERROR_REPEAT_INITIALIZE, "aclInit was called already");
   }
   if (aclError code = ReadConfig(configPath, &text, &json, __func__)) return code;
-  if (aclError code = CheckDump(json, ACL_ERROR_INVALID_DUMP_CONFIG, __func__)) return code;
   std::unique_lock lock(global.mutex);
   if (global.initialized) ACL_FAIL(ACL_ERROR_REPEAT_INITIALIZE, "aclInit was called already");
+  if (aclError code = StartDump(json, __func__)) return code;
   global.initialized = global.was_initialized = true;
   global.config = text;
   const auto callbacks = global.init_callbacks;
@@ -132,7 +93,7 @@ GE_ACL aclError aclFinalize() {
     ACL_FAIL(ACL_ERROR_UNINITIALIZE, "aclInit was not called");
   }
   global.initialized = false;
-  global.dumping = false;
+  StopDump();
   const auto callbacks = global.finalize_callbacks;
   lock.unlock();
   for (const auto& [fn, data] : callbacks)
@@ -237,47 +198,4 @@ GE_ACL void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, 
   text.resize(static_cast<size_t>(std::clamp(n, 0, 1023)));
   std::printf("[%s] APP: [%s:%u]%s: %s\n", name, file == nullptr ? "" : file, line,
               func == nullptr ? "" : func, text.c_str());
-}
-
-GE_ACL aclError aclmdlInitDump() {
-  Global& global = The();
-  std::lock_guard lock(global.mutex);
-  if (!global.initialized) ACL_FAIL(ACL_ERROR_UNINITIALIZE, "aclInit was not called");
-  if (global.dumping) ACL_FAIL(ACL_ERROR_DUMP_ALREADY_RUN, "aclmdlInitDump was called already");
-  global.dumping = true;
-  return ACL_SUCCESS;
-}
-GE_ACL aclError aclmdlSetDump(const char* dumpCfgPath) {
-  ACL_NEEDS(dumpCfgPath != nullptr, "dumpCfgPath is null");
-  {
-    Global& global = The();
-    std::lock_guard lock(global.mutex);
-    if (!global.initialized) ACL_FAIL(ACL_ERROR_UNINITIALIZE, "aclInit was not called");
-    if (!global.dumping) ACL_FAIL(ACL_ERROR_DUMP_NOT_RUN, "aclmdlInitDump was not called");
-  }
-  std::string text;
-  Json json;
-  if (aclError code = ReadConfig(dumpCfgPath, &text, &json, __func__)) return code;
-  return CheckDump(json, ACL_ERROR_INVALID_DUMP_CONFIG, __func__);
-}
-GE_ACL aclError aclmdlFinalizeDump() {
-  Global& global = The();
-  std::lock_guard lock(global.mutex);
-  if (!global.initialized) ACL_FAIL(ACL_ERROR_UNINITIALIZE, "aclInit was not called");
-  if (!global.dumping) ACL_FAIL(ACL_ERROR_DUMP_NOT_RUN, "aclmdlInitDump was not called");
-  global.dumping = false;
-  global.dump_path.clear();
-  return ACL_SUCCESS;
-}
-GE_ACL const char* acldumpGetPath(acldumpType dumpType) {
-  if (dumpType < AIC_ERR_BRIEF_DUMP || dumpType > OVERFLOW_DUMP) {
-    Fail(ACL_ERROR_INVALID_PARAM, __func__, "unknown type");
-    return nullptr;
-  }
-  // The caller's for as long as its thread asks for no other.
-  thread_local std::string path;
-  Global& global = The();
-  std::lock_guard lock(global.mutex);
-  path = global.dump_path;
-  return path.empty() ? nullptr : path.c_str();
 }

@@ -6,6 +6,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "api/acl/error.h"
+#include "base/file_map.h"
+
 namespace ge::acl {
 namespace {
 
@@ -145,5 +148,21 @@ const Json& Json::operator[](std::string_view name) const {
 }
 
 Result<Json> ParseJson(std::string_view text) { return Parser(text).Whole(); }
+
+aclError ReadConfig(const char* path, std::string* text, Json* json, const char* function) {
+  if (path == nullptr || path[0] == 0) return ACL_SUCCESS;
+  const auto map = FileMap::Open(path);
+  if (!map.ok()) return Fail(ACL_ERROR_INVALID_FILE, function, map.status().message());
+  const auto bytes = map->bytes();
+  text->assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  auto parsed = ParseJson(*text);
+  if (!parsed.ok())
+    return Fail(ACL_ERROR_PARSE_FILE, function,
+                std::string(path) + ": " + parsed.status().message());
+  if (parsed->kind != Json::Kind::kObject)
+    return Fail(ACL_ERROR_PARSE_FILE, function, std::string(path) + ": not a JSON object");
+  *json = std::move(parsed).value();
+  return ACL_SUCCESS;
+}
 
 }  // namespace ge::acl

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/acl/include/acl/acl_base.h"
 #include "base/status.h"
 
 namespace ge::acl {
@@ -25,5 +26,7 @@ struct Json {
 };
 
 Result<Json> ParseJson(std::string_view text);
+// A configuration file that a client names: its text and the object in it; "" and null for no file.
+aclError ReadConfig(const char* path, std::string* text, Json* json, const char* function);
 
 }  // namespace ge::acl

@@ -7,8 +7,10 @@
 #include <unordered_map>
 
 #include "api/acl/context.h"
+#include "api/acl/dump.h"
 #include "api/acl/error.h"
 #include "api/acl/model.h"
+#include "api/acl/profile.h"
 
 namespace ge::acl {
 namespace {
@@ -139,11 +141,13 @@ aclError LoadModel(const LoadArguments& from, uint32_t* id, const char* function
   while (models.next == 0 || models.list.contains(models.next)) ++models.next;
   (*opened)->id = models.next++;
   *id = (*opened)->id;
+  (*opened)->dump = DumperOf(model, *id, from.path);
   models.list[*id] = std::move(opened).value();
   return ACL_SUCCESS;
 }
 
 aclError UnloadModel(uint32_t id, const char* function) {
+  Unsubscribe(id);
   std::shared_ptr<LoadedModel> last;  // goes outside of the lock, or when its runs are over
   Models& models = All();
   std::lock_guard lock(models.mutex);

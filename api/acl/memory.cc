@@ -233,12 +233,38 @@ GE_ACL aclError aclrtPointerGetAttributes(const void* ptr, aclrtPtrAttributes* a
 }
 
 // Memory is coherent: there is nothing to flush.
+// Caches are coherent: nothing to write back or to drop.
 GE_ACL aclError aclrtMemFlush(void* devPtr, size_t size) {
   ACL_NEEDS(devPtr != nullptr && size > 0, "a null pointer or size 0");
+  if (!PinBlock(devPtr, size)) ACL_FAIL(ACL_ERROR_RT_PARAM_INVALID, kNotABlock);
   return ACL_SUCCESS;
 }
 GE_ACL aclError aclrtMemInvalidate(void* devPtr, size_t size) {
   ACL_NEEDS(devPtr != nullptr && size > 0, "a null pointer or size 0");
+  if (!PinBlock(devPtr, size)) ACL_FAIL(ACL_ERROR_RT_PARAM_INVALID, kNotABlock);
+  return ACL_SUCCESS;
+}
+GE_ACL aclError aclrtFreeWithDevSync(void* devPtr) {
+  if (aclError code = aclrtSynchronizeDevice()) return code;
+  return aclrtFree(devPtr);
+}
+GE_ACL aclError aclrtFreeHostWithDevSync(void* hostPtr) {
+  if (aclError code = aclrtSynchronizeDevice()) return code;
+  return aclrtFreeHost(hostPtr);
+}
+GE_ACL aclError aclrtCheckMemType(void** addrList, uint32_t size, uint32_t memType,
+                                  uint32_t* checkResult, uint32_t reserve) {
+  ACL_NEEDS(addrList != nullptr && checkResult != nullptr && size > 0, "a null pointer or size 0");
+  constexpr uint32_t kKnown = ACL_RT_MEM_TYPE_DEV | ACL_RT_MEM_TYPE_DVPP | ACL_RT_MEM_TYPE_RSVD;
+  ACL_NEEDS(memType != 0 && (memType & ~kKnown) == 0 && reserve == 0, "unknown type of memory");
+  *checkResult = 1;
+  for (uint32_t i = 0; i < size; ++i) {
+    const auto block = BlockOf(addrList[i]);
+    const bool device = block && block->place == Place::kDevice && (memType & ACL_RT_MEM_TYPE_DEV);
+    const bool reserved =
+        block && block->place == Place::kReserved && (memType & ACL_RT_MEM_TYPE_RSVD);
+    if (!device && !reserved) *checkResult = 0;
+  }
   return ACL_SUCCESS;
 }
 

@@ -7,6 +7,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,7 +21,8 @@
 
 namespace ge::acl {
 
-struct IoInfo {
+// An input or output as clients see it.
+struct ClientTensor {
   std::string name;        // the plan's
   std::string shown;       // what clients see: <node>:0:<name> for outputs
   std::string short_name;  // fits aclmdlIODims
@@ -34,9 +36,10 @@ struct IoInfo {
 
 enum class GearMode : uint8_t { kNone, kBatch, kImage, kDims };
 
-struct ModelInfo {
+// A model as clients see it.
+struct ClientModel {
   std::string name;
-  std::vector<IoInfo> inputs, outputs;  // inputs without the gear's
+  std::vector<ClientTensor> inputs, outputs;  // inputs without the gear's
   GearMode gear_mode = GearMode::kNone;
   std::vector<std::vector<int64_t>> gears;
   bool dynamic = false;                        // an input dim is symbolic
@@ -50,7 +53,8 @@ struct ModelInfo {
 struct LoadedModel {
   uint32_t id = 0;
   std::shared_ptr<const rt::Model> model;
-  std::shared_ptr<ModelInfo> info;
+  std::shared_ptr<ClientModel> info;
+  std::function<void(const rt::Run&, size_t task, bool done)> dump;  // empty: see dump.h
 
   std::mutex mutex;
   std::condition_variable returned;
@@ -69,16 +73,18 @@ std::shared_ptr<LoadedModel> FindModel(uint32_t id);
 Status Describe(LoadedModel* model);
 // Input dims at a gear (or at values for the symbolic dims, in their order). Empty if the count of
 // values does not fit.
-std::vector<std::vector<int64_t>> DimsAt(const ModelInfo& info, GearMode mode,
+std::vector<std::vector<int64_t>> DimsAt(const ClientModel& info, GearMode mode,
                                          const std::vector<int64_t>& values);
 // Output dims for input dims; -1 where only a run knows.
 Result<std::vector<std::vector<int64_t>>> OutputDimsAt(
     LoadedModel* model, const std::vector<std::vector<int64_t>>& input_dims);
 
+void PutDims(const std::string& name, const std::vector<int64_t>& dims, aclmdlIODims* to);
+
 struct Desc {
   static constexpr int kHandleKind = 8;
-  std::shared_ptr<const ModelInfo> info;  // null until aclmdlGetDesc
-  std::shared_ptr<LoadedModel> model;     // null if read from a file
+  std::shared_ptr<const ClientModel> info;  // null until aclmdlGetDesc
+  std::shared_ptr<LoadedModel> model;       // null if read from a file
 };
 
 struct LoadArguments {

@@ -113,6 +113,12 @@ constexpr const char* kNotInitialized = "aclprofInit was not called";
 
 }  // namespace
 
+bool Profiles() {
+  Profile& p = The();
+  std::lock_guard lock(p.mutex);
+  return p.initialized;
+}
+
 void KeepSpan(const std::string& name, const char* category, int64_t begin_ns) {
   if (!profiling.load(std::memory_order_relaxed)) return;
   Profile& p = The();
@@ -133,6 +139,7 @@ GE_ACL aclError aclprofInit(const char* profilerResultPath, size_t length) {
   const std::string folder(profilerResultPath, strnlen(profilerResultPath, length));
   ACL_NEEDS(!folder.empty(), "no result path");
   if (!Initialized()) ACL_FAIL(ACL_ERROR_UNINITIALIZE, "aclInit was not called");
+  if (AnySubscription()) ACL_FAIL(ACL_ERROR_PROF_API_CONFLICT, "a model is subscribed");
   Profile& p = The();
   std::lock_guard lock(p.mutex);
   if (p.initialized) ACL_FAIL(ACL_ERROR_REPEAT_INITIALIZE, "aclprofInit was called already");

@@ -78,6 +78,21 @@ bool Recording::BeganOn(const void* stream) const {
   return !joined_.empty() && joined_.front() == stream;
 }
 
+std::shared_ptr<Recording> NewRecording(bool by_hand) {
+  auto recording = std::make_shared<Recording>();
+  recording->by_hand = by_hand;
+  recording->handle = Live<Recording>().Add(recording);
+  return recording;
+}
+
+aclError RunSteps(const Recording::Steps& steps, const Stream& stream) {
+  for (const Recording::Step& step : steps) {
+    if (stream.cut_off()) return ACL_SUCCESS;
+    if (aclError code = step.task(stream)) return code;
+  }
+  return ACL_SUCCESS;
+}
+
 namespace {
 
 // A range of a recording's steps, and what is to take its place.
@@ -106,21 +121,6 @@ struct OpenGroups {
 OpenGroups& Groups() {
   static auto* groups = new OpenGroups;
   return *groups;
-}
-
-std::shared_ptr<Recording> NewRecording(bool by_hand) {
-  auto recording = std::make_shared<Recording>();
-  recording->by_hand = by_hand;
-  recording->handle = Live<Recording>().Add(recording);
-  return recording;
-}
-
-aclError RunSteps(const Recording::Steps& steps, const Stream& stream) {
-  for (const Recording::Step& step : steps) {
-    if (stream.cut_off()) return ACL_SUCCESS;
-    if (aclError code = step.task(stream)) return code;
-  }
-  return ACL_SUCCESS;
 }
 
 aclError RunInTurn(Recording& recording, const Recording::Steps& steps, const Stream& stream) {
@@ -347,6 +347,7 @@ GE_ACL aclError aclmdlRIDestroy(aclmdlRI modelRI) {
   const auto recording = Live<Recording>().Remove(modelRI);
   if (!recording) ACL_FAIL(ACL_ERROR_RT_INVALID_HANDLE, "not a live modelRI");
   recording->Close();
+  ForgetPartsOf(*recording);
   OpenGroups& groups = Groups();
   std::lock_guard lock(groups.mutex);
   for (void* group : recording->groups) Live<TaskGroup>().Remove(group);

@@ -42,9 +42,10 @@ class Recording {
   bool BeganOn(const void* stream) const;
 
   void* handle = nullptr;
-  bool by_hand = false;            // aclmdlRIBuildBegin
-  const Stream* runner = nullptr;  // that runs it now; under the Signal's lock
-  std::vector<void*> groups;       // handles of its task groups, under the lock of the open groups
+  std::weak_ptr<Recording> part_of;  // of whose condition it is a branch
+  bool by_hand = false;              // aclmdlRIBuildBegin
+  const Stream* runner = nullptr;    // that runs it now; under the Signal's lock
+  std::vector<void*> groups;  // handles of its task groups, under the lock of the open groups
 
  private:
   mutable std::mutex mutex_;
@@ -54,5 +55,10 @@ class Recording {
   std::vector<void*> joined_;
   bool open_ = true;
 };
+
+std::shared_ptr<Recording> NewRecording(bool by_hand);
+aclError RunSteps(const Recording::Steps& steps, const Stream& stream);
+// Handles of conditions and branches die with their recording (recording_condition.cc).
+void ForgetPartsOf(const Recording& recording);
 
 }  // namespace ge::acl

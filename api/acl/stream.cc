@@ -223,6 +223,15 @@ aclError DestroyStream(aclrtStream stream, bool drain, const char* function) {
   return ACL_SUCCESS;
 }
 
+struct StreamConfigs {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<aclrtStreamConfigHandle>> list;
+};
+StreamConfigs& Configs() {
+  static auto* configs = new StreamConfigs;
+  return *configs;
+}
+
 }  // namespace
 }  // namespace ge::acl
 
@@ -239,12 +248,19 @@ GE_ACL aclError aclrtCreateStreamV2(aclrtStream* stream, const aclrtStreamConfig
                            : CreateStream(stream, handle->priority,
                                           static_cast<uint32_t>(handle->flag), __func__);
 }
+// Public records: clients see their members, so that the handle is the address.
 GE_ACL aclrtStreamConfigHandle* aclrtCreateStreamConfigHandle() {
-  return new aclrtStreamConfigHandle{};
+  auto made = std::make_unique<aclrtStreamConfigHandle>();
+  StreamConfigs& configs = Configs();
+  std::lock_guard lock(configs.mutex);
+  return configs.list.emplace_back(std::move(made)).get();
 }
 GE_ACL aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle* handle) {
   ACL_NEEDS(handle != nullptr, "handle is null");
-  delete handle;  // a public record: the client's to free once
+  StreamConfigs& configs = Configs();
+  std::lock_guard lock(configs.mutex);
+  ACL_NEEDS(std::erase_if(configs.list, [&](const auto& c) { return c.get() == handle; }) > 0,
+            "not a live configuration");
   return ACL_SUCCESS;
 }
 GE_ACL aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, aclrtStreamConfigAttr attr,

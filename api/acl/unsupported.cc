@@ -1,6 +1,7 @@
 // What has no meaning on a CPU: Ascend kernels, labels, allocators of streams, exceptions of cores.
 #include "api/acl/error.h"
 #include "api/acl/include/acl/acl_rtc.h"
+#include "api/acl/include/acl/acl_tdt_queue.h"
 
 using ge::acl::NotSupported;
 
@@ -65,6 +66,23 @@ ACL_UNSUPPORTED(aclrtcCompileProg, (aclrtcProg, int, const char**))
 ACL_UNSUPPORTED(aclrtcDestroyProg, (aclrtcProg*))
 ACL_UNSUPPORTED(aclrtcGetBinDataSize, (aclrtcProg, size_t*))
 ACL_UNSUPPORTED(aclrtcGetBinData, (aclrtcProg, char*))
+
+ACL_UNSUPPORTED(acltdtDestroyQueueRoute, (const acltdtQueueRoute*))
+ACL_UNSUPPORTED(acltdtDestroyQueueRouteList, (const acltdtQueueRouteList*))
+ACL_UNSUPPORTED(acltdtAddQueueRoute, (acltdtQueueRouteList*, const acltdtQueueRoute*))
+ACL_UNSUPPORTED(acltdtBindQueueRoutes, (acltdtQueueRouteList*))
+ACL_UNSUPPORTED(acltdtUnbindQueueRoutes, (acltdtQueueRouteList*))
+ACL_UNSUPPORTED(acltdtQueryQueueRoutes, (const acltdtQueueRouteQueryInfo*, acltdtQueueRouteList*))
+ACL_UNSUPPORTED(acltdtDestroyQueueRouteQueryInfo, (const acltdtQueueRouteQueryInfo*))
+
+#define ACL_NONE(type, name, parameters) \
+  GE_ACL type* name parameters {         \
+    NotSupported(__func__);              \
+    return nullptr;                      \
+  }
+ACL_NONE(acltdtQueueRoute, acltdtCreateQueueRoute, (uint32_t, uint32_t))
+ACL_NONE(acltdtQueueRouteList, acltdtCreateQueueRouteList, ())
+ACL_NONE(acltdtQueueRouteQueryInfo, acltdtCreateQueueRouteQueryInfo, ())
 
 GE_ACL aclrtBinary aclrtCreateBinary(const void*, size_t) {
   NotSupported(__func__);

@@ -4,8 +4,7 @@
 
 int main(int argc, char** argv) {
   if (argc < 4) return 2;
-  CHECK_ACL(aclInit(nullptr));
-  CHECK_ACL(aclrtSetDevice(0));
+  StartDevice();
   aclrtContext context = nullptr;
   CHECK_ACL(aclrtCreateContext(&context, 0));
   aclrtStream stream = nullptr;
@@ -38,8 +37,6 @@ int main(int argc, char** argv) {
   CHECK_ACL(aclmdlDestroyDesc(desc));
   CHECK_ACL(aclrtDestroyStream(stream));
   CHECK_ACL(aclrtDestroyContext(context));
-  CHECK_ACL(aclrtResetDevice(0));
-  CHECK_ACL(aclFinalize());
-  std::printf("passed\n");
+  EndDevice();
   return 0;
 }

@@ -28,8 +28,7 @@ void OnResult(void* data) {
 int main(int argc, char** argv) {
   if (argc < 4) return 2;
   const int runs = argc > 4 ? std::atoi(argv[4]) : 100;
-  CHECK_ACL(aclInit(""));
-  CHECK_ACL(aclrtSetDevice(0));
+  StartDevice();
   aclrtContext context = nullptr;
   CHECK_ACL(aclrtCreateContext(&context, 0));
   aclrtStream stream = nullptr;
@@ -73,8 +72,6 @@ int main(int argc, char** argv) {
   CHECK_ACL(aclmdlDestroyDesc(desc));
   CHECK_ACL(aclrtDestroyStream(stream));
   CHECK_ACL(aclrtDestroyContext(context));
-  CHECK_ACL(aclrtResetDevice(0));
-  CHECK_ACL(aclFinalize());
-  std::printf("passed\n");
+  EndDevice();
   return 0;
 }

@@ -21,6 +21,16 @@ inline void Check(aclError code, const char* what) {
 }
 #define CHECK_ACL(call) Check(call, #call)
 
+inline void StartDevice() {
+  CHECK_ACL(aclInit(nullptr));
+  CHECK_ACL(aclrtSetDevice(0));
+}
+inline void EndDevice() {
+  CHECK_ACL(aclrtResetDevice(0));
+  CHECK_ACL(aclFinalize());
+  std::printf("passed\n");
+}
+
 inline std::vector<char> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
@@ -93,6 +103,20 @@ inline void Expect(const std::vector<float>& got, const std::string& path, const
                  static_cast<double>(want[i]));
     std::exit(1);
   }
+}
+
+// One run of a loaded model with one input; `expected` null: not compared.
+inline void RunOnce(uint32_t model, const char* input, const char* expected, const char* how) {
+  aclmdlDesc* desc = aclmdlCreateDesc();
+  CHECK_ACL(aclmdlGetDesc(desc, model));
+  {
+    const Buffers buffers(desc);
+    buffers.SetInput(0, ReadFile(input));
+    CHECK_ACL(aclmdlExecute(model, buffers.input, buffers.output));
+    if (expected != nullptr) Expect(buffers.Output(0), expected, how);
+  }
+  CHECK_ACL(aclmdlDestroyDesc(desc));
+  std::printf("%s: %s\n", how, expected != nullptr ? "right" : "done");
 }
 
 inline void PrintTop(const std::vector<float>& scores, int n) {

@@ -4,8 +4,7 @@
 
 int main(int argc, char** argv) {
   if (argc < 6) return 2;
-  CHECK_ACL(aclInit(nullptr));
-  CHECK_ACL(aclrtSetDevice(0));
+  StartDevice();
   uint32_t model = 0;
   CHECK_ACL(aclmdlLoadFromFile(argv[1], &model));
   aclmdlDesc* desc = aclmdlCreateDesc();
@@ -30,8 +29,6 @@ int main(int argc, char** argv) {
   CHECK_ACL(aclmdlDestroyAIPP(aipp));
   CHECK_ACL(aclmdlUnload(model));
   CHECK_ACL(aclmdlDestroyDesc(desc));
-  CHECK_ACL(aclrtResetDevice(0));
-  CHECK_ACL(aclFinalize());
-  std::printf("passed\n");
+  EndDevice();
   return 0;
 }

@@ -19,8 +19,7 @@ aclmdlIODims DimsAt(aclmdlDesc* desc, int64_t n) {
 int main(int argc, char** argv) {
   if (argc < 5) return 2;
   const int64_t n = std::atoll(argv[2]);
-  CHECK_ACL(aclInit(nullptr));
-  CHECK_ACL(aclrtSetDevice(0));
+  StartDevice();
   uint32_t model = 0;
   CHECK_ACL(aclmdlLoadFromFile(argv[1], &model));
   aclmdlDesc* desc = aclmdlCreateDesc();
@@ -68,8 +67,6 @@ int main(int argc, char** argv) {
   CHECK_ACL(aclrtFree(memory));
   CHECK_ACL(aclmdlUnload(model));
   CHECK_ACL(aclmdlDestroyDesc(desc));
-  CHECK_ACL(aclrtResetDevice(0));
-  CHECK_ACL(aclFinalize());
-  std::printf("passed\n");
+  EndDevice();
   return 0;
 }

@@ -31,8 +31,7 @@ double MedianUs(int n, const std::function<void()>& f) {
 
 int main(int argc, char** argv) {
   if (argc < 4) return 2;
-  CHECK_ACL(aclInit(nullptr));
-  CHECK_ACL(aclrtSetDevice(0));
+  StartDevice();
   aclrtStream a = nullptr, b = nullptr;
   CHECK_ACL(aclrtCreateStream(&a));
   CHECK_ACL(aclrtCreateStream(&b));
@@ -90,8 +89,6 @@ int main(int argc, char** argv) {
   CHECK_ACL(aclmdlDestroyDesc(desc));
   CHECK_ACL(aclrtDestroyStream(a));
   CHECK_ACL(aclrtDestroyStream(b));
-  CHECK_ACL(aclrtResetDevice(0));
-  CHECK_ACL(aclFinalize());
-  std::printf("passed\n");
+  EndDevice();
   return 0;
 }

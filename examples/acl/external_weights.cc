@@ -6,17 +6,8 @@
 namespace {
 
 void Run(uint32_t model, char** argv, const char* how) {
-  aclmdlDesc* desc = aclmdlCreateDesc();
-  CHECK_ACL(aclmdlGetDesc(desc, model));
-  {
-    const Buffers buffers(desc);
-    buffers.SetInput(0, ReadFile(argv[4]));
-    CHECK_ACL(aclmdlExecute(model, buffers.input, buffers.output));
-    Expect(buffers.Output(0), argv[3], how);
-  }
-  CHECK_ACL(aclmdlDestroyDesc(desc));
+  RunOnce(model, argv[4], argv[3], how);
   CHECK_ACL(aclmdlUnload(model));
-  std::printf("%s: right\n", how);
 }
 
 // A configuration to load the model from memory.
@@ -34,8 +25,7 @@ aclmdlConfigHandle* FromMemory(const std::vector<char>& om) {
 
 int main(int argc, char** argv) {
   if (argc < 5) return 2;
-  CHECK_ACL(aclInit(nullptr));
-  CHECK_ACL(aclrtSetDevice(0));
+  StartDevice();
   uint32_t model = 0;
   CHECK_ACL(aclmdlLoadFromFile(argv[1], &model));
   Run(model, argv, "beside the model");
@@ -62,8 +52,6 @@ int main(int argc, char** argv) {
   CHECK_ACL(aclmdlDestroyConfigHandle(config));
   Run(model, argv, "from memory of ours");
   CHECK_ACL(aclrtFree(memory));
-  CHECK_ACL(aclrtResetDevice(0));
-  CHECK_ACL(aclFinalize());
-  std::printf("passed\n");
+  EndDevice();
   return 0;
 }

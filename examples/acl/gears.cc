@@ -63,8 +63,7 @@ aclError SetGear(const std::string& kind, uint32_t model, aclmdlDataset* input, 
 int main(int argc, char** argv) {
   if (argc < 6) return 2;
   const std::string kind = argv[1];
-  CHECK_ACL(aclInit(nullptr));
-  CHECK_ACL(aclrtSetDevice(0));
+  StartDevice();
   uint32_t model = 0;
   CHECK_ACL(aclmdlLoadFromFile(argv[2], &model));
   aclmdlDesc* desc = aclmdlCreateDesc();
@@ -95,8 +94,6 @@ int main(int argc, char** argv) {
   }
   CHECK_ACL(aclmdlUnload(model));
   CHECK_ACL(aclmdlDestroyDesc(desc));
-  CHECK_ACL(aclrtResetDevice(0));
-  CHECK_ACL(aclFinalize());
-  std::printf("passed\n");
+  EndDevice();
   return 0;
 }

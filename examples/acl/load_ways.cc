@@ -2,37 +2,19 @@
 //   load_ways MODEL.om EXPECTED.bin INPUT.bin
 #include "common.h"
 
-namespace {
-
-void Run(uint32_t model, char** argv, const char* how) {
-  aclmdlDesc* desc = aclmdlCreateDesc();
-  CHECK_ACL(aclmdlGetDesc(desc, model));
-  {
-    const Buffers buffers(desc);
-    buffers.SetInput(0, ReadFile(argv[3]));
-    CHECK_ACL(aclmdlExecute(model, buffers.input, buffers.output));
-    Expect(buffers.Output(0), argv[2], how);
-  }
-  CHECK_ACL(aclmdlDestroyDesc(desc));
-  std::printf("%s: right\n", how);
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
   if (argc < 4) return 2;
-  CHECK_ACL(aclInit(nullptr));
-  CHECK_ACL(aclrtSetDevice(0));
+  StartDevice();
   uint32_t id = 0;
   CHECK_ACL(aclmdlLoadFromFile(argv[1], &id));
-  Run(id, argv, "from file");
+  RunOnce(id, argv[3], argv[2], "from file");
   CHECK_ACL(aclmdlUnload(id));
 
   std::vector<char> om = ReadFile(argv[1]);
   CHECK_ACL(aclmdlLoadFromMem(om.data(), om.size(), &id));
   const std::vector<char> kept = om;
   om.assign(om.size(), 0);  // the library has its own copy
-  Run(id, argv, "from memory");
+  RunOnce(id, argv[3], argv[2], "from memory");
   CHECK_ACL(aclmdlUnload(id));
 
   size_t work_size = 0, weight_size = 0;
@@ -43,14 +25,14 @@ int main(int argc, char** argv) {
   CHECK_ACL(aclrtMalloc(&work, work_size, ACL_MEM_MALLOC_HUGE_FIRST));
   CHECK_ACL(aclrtMalloc(&weights, weight_size, ACL_MEM_MALLOC_HUGE_FIRST));
   CHECK_ACL(aclmdlLoadFromFileWithMem(argv[1], &id, work, work_size, weights, weight_size));
-  Run(id, argv, "from file with memory");
+  RunOnce(id, argv[3], argv[2], "from file with memory");
   CHECK_ACL(aclmdlUnload(id));
   size_t work_size2 = 0, weight_size2 = 0;
   CHECK_ACL(aclmdlQuerySizeFromMem(kept.data(), kept.size(), &work_size2, &weight_size2));
   if (work_size2 != work_size || weight_size2 != weight_size) return 1;
   CHECK_ACL(aclmdlLoadFromMemWithMem(kept.data(), kept.size(), &id, work, work_size, weights,
                                      weight_size));
-  Run(id, argv, "from memory with memory");
+  RunOnce(id, argv[3], argv[2], "from memory with memory");
   CHECK_ACL(aclmdlUnload(id));
 
   aclmdlConfigHandle* config = aclmdlCreateConfigHandle();
@@ -62,7 +44,7 @@ int main(int argc, char** argv) {
   CHECK_ACL(aclmdlSetConfigOpt(config, ACL_MDL_WORKSPACE_SIZET, &work_size, sizeof work_size));
   CHECK_ACL(aclmdlLoadWithConfig(config, &id));
   CHECK_ACL(aclmdlDestroyConfigHandle(config));
-  Run(id, argv, "with a configuration");
+  RunOnce(id, argv[3], argv[2], "with a configuration");
   CHECK_ACL(aclmdlUnload(id));
   CHECK_ACL(aclrtFree(work));
   CHECK_ACL(aclrtFree(weights));
@@ -73,10 +55,8 @@ int main(int argc, char** argv) {
   CHECK_ACL(aclmdlBundleGetModelNum(bundle, &models));
   if (models != 1) return 1;
   CHECK_ACL(aclmdlBundleGetModelId(bundle, 0, &id));
-  Run(id, argv, "as a bundle");
+  RunOnce(id, argv[3], argv[2], "as a bundle");
   CHECK_ACL(aclmdlBundleUnload(bundle));
-  CHECK_ACL(aclrtResetDevice(0));
-  CHECK_ACL(aclFinalize());
-  std::printf("passed\n");
+  EndDevice();
   return 0;
 }

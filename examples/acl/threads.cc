@@ -30,8 +30,7 @@ int main(int argc, char** argv) {
   if (argc < 6 || (argc - 3) % 3 != 0) return 2;
   const int threads = std::atoi(argv[1]);
   const double seconds = std::atof(argv[2]);
-  CHECK_ACL(aclInit(nullptr));
-  CHECK_ACL(aclrtSetDevice(0));
+  StartDevice();
   aclrtContext context = nullptr;
   CHECK_ACL(aclrtCreateContext(&context, 0));
   std::vector<Case> cases;
@@ -87,8 +86,6 @@ int main(int argc, char** argv) {
     CHECK_ACL(aclmdlDestroyDesc(c.desc));
   }
   CHECK_ACL(aclrtDestroyContext(context));
-  CHECK_ACL(aclrtResetDevice(0));
-  CHECK_ACL(aclFinalize());
-  std::printf("passed\n");
+  EndDevice();
   return 0;
 }

@@ -11,22 +11,21 @@
 #include <vector>
 
 #include "api/acl/include/acl/acl.h"
+#include "tests/acl/device_test.h"
 
 namespace {
 
 using namespace std::chrono_literals;
 
-class Acl : public testing::Test {
+class Acl : public DeviceTest {
  protected:
   void SetUp() override {
-    ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS);
-    ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+    DeviceTest::SetUp();
     ASSERT_EQ(aclrtCreateStream(&stream_), ACL_SUCCESS);
   }
   void TearDown() override {
     EXPECT_EQ(aclrtDestroyStreamForce(stream_), ACL_SUCCESS);
-    EXPECT_EQ(aclrtResetDevice(0), ACL_SUCCESS);
-    EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
+    DeviceTest::TearDown();
   }
   aclrtStream stream_ = nullptr;
 };

@@ -413,6 +413,12 @@ aclError ContextStep(Rng& rng) {
   }
 }
 
+void* AnyHandle(Rng& rng) {
+  Pool* all[] = {&contexts, &streams,      &events, &notifies, &buffers,  &datasets, &descs,
+                 &aipps,    &tensor_descs, &blocks, &configs,  &physical, &groups,   &recordings};
+  return all[rng() % std::size(all)]->Pick(rng);
+}
+
 void Play(uint64_t seed, std::chrono::steady_clock::time_point end) {
   Rng rng(seed);
   std::vector<void*> own;
@@ -424,6 +430,7 @@ void Play(uint64_t seed, std::chrono::steady_clock::time_point end) {
                             : which < 9                    ? MemoryStep(rng, &own)
                             : which < 10                   ? RecordingStep(rng)
                             : which < 11                   ? QueueStep(rng)
+                            : which < 12 && rng() % 2 == 0 ? SurfaceStep(rng, AnyHandle)
                             : which < 12 && rng() % 4 == 0 ? ProfileStep(rng)
                                                            : ModelStep(rng);
       ++calls;

@@ -59,3 +59,5 @@ T* As(void* handle) {
 aclError QueueStep(Rng& rng);
 aclError ProfileStep(Rng& rng);
 void ReleaseQueueHandles();
+// Any function of the API with arguments drawn by their types; `handle` picks one of any kind.
+aclError SurfaceStep(Rng& rng, void* (*handle)(Rng&));

@@ -21,24 +21,23 @@
 #include "api/acl/include/acl/acl_tdt.h"
 #include "api/acl/include/acl/acl_tdt_queue.h"
 #include "api/acl/include/aclnn/acl_meta.h"
+#include "tests/acl/device_test.h"
 
 namespace {
 
 using namespace std::chrono_literals;
 
-class AclMore : public testing::Test {
+class AclMore : public DeviceTest {
  protected:
   void SetUp() override {
-    ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS);
-    ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+    DeviceTest::SetUp();
     ASSERT_EQ(aclrtCreateStream(&a_), ACL_SUCCESS);
     ASSERT_EQ(aclrtCreateStream(&b_), ACL_SUCCESS);
   }
   void TearDown() override {
     EXPECT_EQ(aclrtDestroyStreamForce(a_), ACL_SUCCESS);
     EXPECT_EQ(aclrtDestroyStreamForce(b_), ACL_SUCCESS);
-    EXPECT_EQ(aclrtResetDevice(0), ACL_SUCCESS);
-    EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
+    DeviceTest::TearDown();
   }
   aclrtStream a_ = nullptr, b_ = nullptr;
 };

@@ -57,6 +57,15 @@ typedef enum {
   ACL_PROF_PATH = 16,
   ACL_PROF_ARGS_MAX = 17
 } aclprofConfigType;
+typedef enum {
+  ACL_SUBSCRIBE_NONE = -1,
+  ACL_SUBSCRIBE_OP = 0,
+  ACL_SUBSCRIBE_SUBGRAPH = 1,
+  ACL_SUBSCRIBE_OP_THREAD = 2
+} aclprofSubscribeOpFlag;
+typedef enum { ACL_STEP_START = 0, ACL_STEP_END = 1 } aclprofStepTag;
+typedef struct aclprofSubscribeConfig aclprofSubscribeConfig;
+typedef struct aclprofStepInfo aclprofStepInfo;
 typedef struct aclprofConfig aclprofConfig;
 typedef struct aclprofAicoreEvents aclprofAicoreEvents;
 
@@ -83,6 +92,42 @@ ACL_FUNC_VISIBILITY aclError aclprofPush(void* stamp);
 ACL_FUNC_VISIBILITY aclError aclprofPop(void);
 ACL_FUNC_VISIBILITY aclError aclprofRangeStart(void* stamp, uint32_t* rangeId);
 ACL_FUNC_VISIBILITY aclError aclprofRangeStop(uint32_t rangeId);
+
+/* A step: its beginning and end, in the order of a stream. */
+ACL_FUNC_VISIBILITY aclprofStepInfo* aclprofCreateStepInfo(void);
+ACL_FUNC_VISIBILITY void aclprofDestroyStepInfo(aclprofStepInfo* stepinfo);
+ACL_FUNC_VISIBILITY aclError aclprofGetStepTimestamp(aclprofStepInfo* stepInfo, aclprofStepTag tag,
+                                                     aclrtStream stream);
+
+/* Subscription: after each run of the model, one record for each of its operators goes to *fd (an
+ * int, the writing end of a pipe). A record has the size that aclprofGetOpDescSize tells; what was
+ * read is asked by index. Times are nanoseconds. */
+ACL_FUNC_VISIBILITY aclprofSubscribeConfig* aclprofCreateSubscribeConfig(
+    int8_t timeInfoSwitch, aclprofAicoreMetrics aicoreMetrics, void* fd);
+ACL_FUNC_VISIBILITY aclError
+aclprofDestroySubscribeConfig(const aclprofSubscribeConfig* profSubscribeConfig);
+ACL_FUNC_VISIBILITY aclError
+aclprofModelSubscribe(uint32_t modelId, const aclprofSubscribeConfig* profSubscribeConfig);
+ACL_FUNC_VISIBILITY aclError aclprofModelUnSubscribe(uint32_t modelId);
+ACL_FUNC_VISIBILITY aclError aclprofGetOpDescSize(size_t* opDescSize);
+ACL_FUNC_VISIBILITY aclError aclprofGetOpNum(const void* opInfo, size_t opInfoLen,
+                                             uint32_t* opNumber);
+ACL_FUNC_VISIBILITY aclError aclprofGetOpTypeLen(const void* opInfo, size_t opInfoLen,
+                                                 uint32_t index, size_t* opTypeLen);
+ACL_FUNC_VISIBILITY aclError aclprofGetOpType(const void* opInfo, size_t opInfoLen, uint32_t index,
+                                              char* opType, size_t opTypeLen);
+ACL_FUNC_VISIBILITY aclError aclprofGetOpNameLen(const void* opInfo, size_t opInfoLen,
+                                                 uint32_t index, size_t* opNameLen);
+ACL_FUNC_VISIBILITY aclError aclprofGetOpName(const void* opInfo, size_t opInfoLen, uint32_t index,
+                                              char* opName, size_t opNameLen);
+ACL_FUNC_VISIBILITY uint64_t aclprofGetOpStart(const void* opInfo, size_t opInfoLen,
+                                               uint32_t index);
+ACL_FUNC_VISIBILITY uint64_t aclprofGetOpEnd(const void* opInfo, size_t opInfoLen, uint32_t index);
+ACL_FUNC_VISIBILITY uint64_t aclprofGetOpDuration(const void* opInfo, size_t opInfoLen,
+                                                  uint32_t index);
+ACL_FUNC_VISIBILITY size_t aclprofGetModelId(const void* opInfo, size_t opInfoLen, uint32_t index);
+ACL_FUNC_VISIBILITY aclprofSubscribeOpFlag aclprofGetOpFlag(const void* opInfo, size_t opInfoLen,
+                                                            uint32_t index);
 
 #ifdef __cplusplus
 }
