@@ -132,7 +132,8 @@ constexpr OptionRow kOptions[] = {
      "must_keep_origin_dtype|allow_mix_precision_fp16|allow_mix_precision_bf16|allow_fp32_to_bf16",
      "force_fp16 and allow_mix_precision: values are rounded as half precision would (f16, or "
      "bf16), "
-     "kernels compute in f32; *_bf16 on chips with bf16 dots (avx512_bf16 without AMX), and no "
+     "kernels compute in f32 and values between them stay f32 in memory; *_bf16 on chips with bf16 "
+     "dots (avx512_bf16 without AMX), and no "
      "lists "
      "of exceptions: dots with constant weights in bf16 with f32 sums; cube_fp16in_fp32out rounds "
      "what convolutions and products read; the others leave the model's types",

@@ -248,7 +248,7 @@ GE_ACL aclError aclrtDeviceGetByPCIBusId(const char* pciBusId, int32_t* deviceId
 
 // The one group: all cores.
 GE_ACL aclError aclrtSetGroup(int32_t groupId) {
-  if (groupId != 0) ACL_FAIL(ACL_ERROR_GROUP_NOT_CREATE, "there is one group, 0");
+  if (groupId != 0) ACL_FAIL(ACL_ERROR_RT_GROUP_NOT_CREATE, "there is one group, 0");
   return ACL_SUCCESS;
 }
 GE_ACL aclError aclrtGetGroupCount(uint32_t* count) {

@@ -45,7 +45,7 @@ aclError Subscribe(Table& table, std::atomic<uint64_t> Stream::* member, uint64_
   if (!stream) return Fail(code, function, "not a live stream, or no context");
   std::lock_guard lock(TheSignal().mutex);
   if ((*stream.*member).load() != 0)
-    return Fail(ACL_ERROR_REPEAT_SUBSCRIBE, function,
+    return Fail(ACL_ERROR_RT_STREAM_SUBSCRIBE, function,
                 "a thread has subscribed to the stream already");
   (*stream.*member) = thread;
   ++table[thread].streams;
@@ -60,9 +60,9 @@ aclError Unsubscribe(Table& table, std::atomic<uint64_t> Stream::* member, uint6
   std::unique_lock lock(TheSignal().mutex);
   const uint64_t subscribed = (*stream.*member).load();
   if (subscribed == 0)
-    return Fail(ACL_ERROR_STREAM_NOT_SUBSCRIBE, function, "no thread has subscribed to the stream");
+    return Fail(ACL_ERROR_RT_STREAM_NO_CB_REG, function, "no thread has subscribed to the stream");
   if (subscribed != thread)
-    return Fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE, function,
+    return Fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, function,
                 "another thread has subscribed to the stream");
   (*stream.*member) = 0;
   const auto it = table.find(thread);
@@ -85,14 +85,14 @@ aclError Process(Table& table, int32_t timeout, const char* function) {
   const uint64_t self = ThisThread();
   std::unique_lock lock(TheSignal().mutex);
   if (!table.contains(self))
-    return Fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE, function,
+    return Fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, function,
                 "the thread has not subscribed to a stream");
   const auto pending = [&] {
     const auto it = table.find(self);
     return it == table.end() || !it->second.calls.empty();
   };
   if (!WaitSignal(lock, nullptr, timeout, pending))
-    return Fail(ACL_ERROR_WAIT_CALLBACK_TIMEOUT, function, "no callback in time");
+    return Fail(ACL_ERROR_RT_REPORT_TIMEOUT, function, "no callback in time");
   for (;;) {
     const auto it = table.find(self);
     if (it == table.end() || it->second.calls.empty()) return ACL_SUCCESS;
@@ -110,7 +110,7 @@ aclError Report(Table& table, uint64_t thread, std::shared_ptr<Call> call, bool 
                 const Stream& stream) {
   std::unique_lock lock(TheSignal().mutex);
   const auto it = table.find(thread);
-  if (it == table.end()) return ACL_ERROR_STREAM_NOT_SUBSCRIBE;
+  if (it == table.end()) return ACL_ERROR_RT_STREAM_NO_CB_REG;
   it->second.calls.push_back(call);
   lock.unlock();
   TheSignal().changed.notify_all();
@@ -145,7 +145,7 @@ GE_ACL aclError aclrtLaunchCallback(aclrtCallback fn, void* userData,
   if (!found) ACL_FAIL(code, "not a live stream, or no context");
   const uint64_t thread = found->report_thread;
   if (thread == 0)
-    ACL_FAIL(ACL_ERROR_STREAM_NOT_SUBSCRIBE, "no thread has subscribed to the stream");
+    ACL_FAIL(ACL_ERROR_RT_STREAM_NO_CB_REG, "no thread has subscribed to the stream");
   auto call = std::make_shared<Call>(Call{fn, userData, Key(*found)});
   const bool blocks = blockType == ACL_CALLBACK_BLOCK;
   return SubmitTo(stream, __func__, [thread, call, blocks](const Stream& self) -> aclError {

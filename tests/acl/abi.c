@@ -56,6 +56,22 @@ SAME(sizeof(aclrtMemcpyBatchAttr), 32);
 SAME(sizeof(aclrtUtilizationInfo), 24);
 SAME(sizeof(aclrtStreamAttrValue), 16);
 SAME(sizeof(aclrtIpcEventHandle), 64);
+SAME(sizeof(aclrtUuid), 16);
+SAME(sizeof(aclmdlRICondTaskParams), 24);
+OFFSET(aclmdlRICondTaskParams, type, 8);
+OFFSET(aclmdlRICondTaskParams, size, 12);
+OFFSET(aclmdlRICondTaskParams, modelRIArray, 16);
+SAME(ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, 1);
+SAME(ACL_MODEL_RI_COND_TYPE_IF, 0);
+SAME(ACL_MODEL_RI_COND_TYPE_WHILE, 1);
+SAME(ACL_MODEL_RI_COND_TYPE_SWITCH, 2);
+SAME(ACL_RT_MEM_TYPE_DEV, 2);
+SAME(ACL_RT_MEM_TYPE_DVPP, 8);
+SAME(ACL_RT_MEM_TYPE_RSVD, 16);
+SAME(ACL_SUBSCRIBE_NONE, -1);
+SAME(ACL_SUBSCRIBE_OP_THREAD, 2);
+SAME(ACL_STEP_START, 0);
+SAME(ACL_STEP_END, 1);
 SAME(sizeof(aclCANNPackageVersion), 512);
 SAME(sizeof(aclrtMemUceInfo), 128);
 OFFSET(aclrtErrorInfo, errorType, 4);
@@ -256,6 +272,10 @@ static int CheckCodes(void) {
                                  {ACL_ERROR_RT_CONTEXT_NULL, 107002},
                                  {ACL_ERROR_RT_STREAM_CONTEXT, 107003},
                                  {ACL_ERROR_RT_INVALID_HANDLE, 107017},
+                                 {ACL_ERROR_RT_STREAM_SUBSCRIBE, 107011},
+                                 {ACL_ERROR_RT_THREAD_SUBSCRIBE, 107012},
+                                 {ACL_ERROR_RT_STREAM_NO_CB_REG, 107015},
+                                 {ACL_ERROR_RT_REPORT_TIMEOUT, 507012},
                                  {ACL_ERROR_RT_WAIT_TIMEOUT, 107019},
                                  {ACL_ERROR_RT_FEATURE_NOT_SUPPORT, 207000},
                                  {ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, 507046}};

@@ -255,15 +255,15 @@ TEST_F(Acl, CallbacksGoToTheirThread) {
     where = static_cast<uint64_t>(pthread_self());
   };
   EXPECT_EQ(aclrtLaunchCallback(count, nullptr, ACL_CALLBACK_BLOCK, stream_),
-            ACL_ERROR_STREAM_NOT_SUBSCRIBE);
-  EXPECT_EQ(aclrtProcessReport(0), ACL_ERROR_THREAD_NOT_SUBSCRIBE);
+            ACL_ERROR_RT_STREAM_NO_CB_REG);
+  EXPECT_EQ(aclrtProcessReport(0), ACL_ERROR_RT_THREAD_SUBSCRIBE);
   std::atomic<bool> stop{false};
   std::thread reporter([&] {
     while (!stop) aclrtProcessReport(5);
   });
   const auto id = static_cast<uint64_t>(reporter.native_handle());
   ASSERT_EQ(aclrtSubscribeReport(id, stream_), ACL_SUCCESS);
-  EXPECT_EQ(aclrtSubscribeReport(id, stream_), ACL_ERROR_REPEAT_SUBSCRIBE);
+  EXPECT_EQ(aclrtSubscribeReport(id, stream_), ACL_ERROR_RT_STREAM_SUBSCRIBE);
   for (int i = 0; i < 10; ++i)
     ASSERT_EQ(aclrtLaunchCallback(count, nullptr,
                                   i % 2 ? ACL_CALLBACK_BLOCK : ACL_CALLBACK_NO_BLOCK, stream_),
@@ -271,9 +271,9 @@ TEST_F(Acl, CallbacksGoToTheirThread) {
   ASSERT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS);
   EXPECT_EQ(calls, 10);
   EXPECT_EQ(where, id);
-  EXPECT_EQ(aclrtUnSubscribeReport(id + 1, stream_), ACL_ERROR_THREAD_NOT_SUBSCRIBE);
+  EXPECT_EQ(aclrtUnSubscribeReport(id + 1, stream_), ACL_ERROR_RT_THREAD_SUBSCRIBE);
   EXPECT_EQ(aclrtUnSubscribeReport(id, stream_), ACL_SUCCESS);
-  EXPECT_EQ(aclrtUnSubscribeReport(id, stream_), ACL_ERROR_STREAM_NOT_SUBSCRIBE);
+  EXPECT_EQ(aclrtUnSubscribeReport(id, stream_), ACL_ERROR_RT_STREAM_NO_CB_REG);
   stop = true;
   reporter.join();
 }

@@ -105,7 +105,7 @@ TEST_F(AclRuntime, LimitsAndOptions) {
   EXPECT_EQ(active, 1);
   uint32_t groups = 0, task = 7;
   EXPECT_EQ(aclrtSetGroup(0), ACL_SUCCESS);
-  EXPECT_EQ(aclrtSetGroup(5), ACL_ERROR_GROUP_NOT_CREATE);
+  EXPECT_EQ(aclrtSetGroup(5), ACL_ERROR_RT_GROUP_NOT_CREATE);
   EXPECT_EQ(aclrtGetGroupCount(&groups), ACL_SUCCESS);
   aclrtGroupInfo* info = aclrtCreateGroupInfo();
   int32_t cores = 0;
