@@ -33,11 +33,14 @@ const Function kFunctions[] = {
     {"cos", Op::kCos, std::cos, -100, 100, 2},
     {"expm1", Op::kExpm1, std::expm1, -20, 20, 2.5},
     {"log1p", Op::kLog1p, std::log1p, -0.99f, 50, 2.5},
+    {"half tanh", Op::kAbs, [](double x) { return 1 / (1 + std::exp(-2 * x)); }, -43, 10, 6},
     {"sigmoid", Op::kRcp, [](double x) { return 1 / (1 + std::exp(-x)); }, -86, 20, 6},
 };
 
-// kRcp stands for 1 / (exp(-x) + 1), which is printed as one function.
+// Formulas that are printed as one function: kRcp stands for 1 / (exp(-x) + 1), kAbs for
+// (tanh(x) + 1) / 2.
 tile::Val Of(Op op, tile::Val x) {
+  if (op == Op::kAbs) return (x.b->Unary(Op::kTanh, x) + 1.0) * 0.5;
   if (op != Op::kRcp) return x.b->Unary(op, x);
   return x.b->Unary(op, x.b->Unary(Op::kExp, -x) + 1.0);
 }

@@ -215,6 +215,21 @@ static std::optional<tile::ExprId> OfSigmoid(const tile::Kernel& k, const ValueN
   return k.values[power.a].a;
 }
 
+// x, if `n` is (tanh(x) + 1) / 2, which is the sigmoid of 2x.
+static std::optional<tile::ExprId> OfHalfTanh(const tile::Kernel& k, const ValueNode& n) {
+  // The other operand of one that is the number c.
+  auto beside = [&](const ValueNode& v, double c) -> const ValueNode* {
+    for (auto [a, b] : {std::pair{v.a, v.b}, {v.b, v.a}})
+      if (IsConstantOf(k.values[a]) && k.values[a].f == c) return &k.values[b];
+    return nullptr;
+  };
+  if (n.op != Op::kMul || n.type != DType::kF32) return std::nullopt;
+  const ValueNode* sum = beside(n, 0.5);
+  if (sum == nullptr || sum->op != Op::kAdd) return std::nullopt;
+  const ValueNode* tanh = beside(*sum, 1);
+  return tanh != nullptr && tanh->op == Op::kTanh ? std::optional(tanh->a) : std::nullopt;
+}
+
 std::string KernelPrinter::PrintQuotient(const std::string& x, float reciprocal, float rest) {
   auto literal = [](float v) { return FloatLiteral(static_cast<double>(v), DType::kF32); };
   if (rest == 0) return fmt::format("{} * v_bc_f32({})", x, literal(reciprocal));
@@ -292,6 +307,8 @@ CValue KernelPrinter::PrintBinary(const ValueNode& n) {
     }
     return Name(n.type, varying, fmt::format("{}_cmp{}({} {} {})", m, wide ? 8 : 4, x, compare, y));
   }
+  if (std::optional<tile::ExprId> of = varying ? OfHalfTanh(kernel_, n) : std::nullopt)
+    return Name(n.type, true, fmt::format("v_sigmoid_f32({0} + {0})", As(memo_[*of], t, true)));
   if (const char* infix = Infix(n.op, t))
     return Name(n.type, varying, fmt::format("{} {} {}", x, infix, y));
   const ValueNode& right = kernel_.values[n.b];
