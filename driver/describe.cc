@@ -39,12 +39,14 @@ nlohmann::json DescribeRegion(const Graph& g, const Region& region) {
           {"nodes", nodes},      {"origins", origins}};
 }
 
-// Where the elements of a buffer lie, if not one after the other in the order of the dims.
-nlohmann::json DescribeStorage(size_t buffer, const Value& v) {
+// Where the elements of a buffer lie: axes and tiles from the outermost, rows before and after.
+nlohmann::json DescribeStorage(size_t buffer, const View& view) {
   nlohmann::json order = nlohmann::json::array(), halo = nlohmann::json::array();
-  for (const LayoutDim& d : DenseView(v.type.layout, v.type.dims).order)
-    order.push_back({d.axis, d.tile});
-  for (const Halo& h : v.halo) halo.push_back({h.axis, h.lo, h.hi});
+  for (size_t k = 0; k < view.order.size(); ++k) {
+    order.push_back({view.order[k].axis, view.order[k].tile});
+    if (view.halo_lo[k] != 0 || view.halo_hi[k] != 0)
+      halo.push_back({view.order[k].axis, view.halo_lo[k], view.halo_hi[k]});
+  }
   return {{"buffer", buffer}, {"order", order}, {"halo", halo}};
 }
 
@@ -72,12 +74,9 @@ nlohmann::json Describe(const RegionMap& regions, const LoweredMap& lowered, con
     tasks.push_back(std::move(record));
   }
   nlohmann::json storage = nlohmann::json::array(), temporaries = nlohmann::json::array();
-  for (size_t b = 0; b < planned.value_of.size(); ++b) {
-    const Value* v = planned.value_of[b];
-    if (v == nullptr) temporaries.push_back(b);
-    if (v != nullptr && !(v->type.layout.IsNd() && v->halo.empty()))
-      storage.push_back(DescribeStorage(b, *v));
-  }
+  for (size_t b = 0; b < planned.is_value.size(); ++b)
+    if (!planned.is_value[b]) temporaries.push_back(b);
+  for (const auto& [buffer, view] : planned.views) storage.push_back(DescribeStorage(buffer, view));
   nlohmann::json lines = nlohmann::json::array();
   for (size_t i = 0; i < rewrites.size() && i < kMostRewrites; ++i) lines.push_back(rewrites[i]);
   return {{"regions", std::move(all)},

@@ -34,14 +34,15 @@ int PlanBuilder::NewBuffer(std::string name, DType dtype, const std::vector<Expr
   same_.push_back(-1);
   slice_of_.push_back(-1);
   slice_offset_.emplace_back(0);
-  out_.value_of.push_back(nullptr);
+  out_.is_value.push_back(false);
   return static_cast<int>(plan_.buffers.size()) - 1;
 }
 
 int PlanBuilder::NewLike(const Value& v, std::string name) {
   if (!IsObject(v)) {
     const int b = NewBuffer(std::move(name), v.type.dtype, v.type.dims, StorageBytes(v));
-    out_.value_of[static_cast<size_t>(b)] = &v;
+    out_.is_value[static_cast<size_t>(b)] = true;
+    if (!IsPlain(v)) out_.views.emplace(b, DenseView(v.type.layout, v.type.dims, v.halo));
     return b;
   }
   const int b = NewBuffer(std::move(name), v.type.dtype,
@@ -79,7 +80,7 @@ int PlanBuilder::WeightBuffer(const Graph& g, ValueId v, const Pack* pack) {
   if (is_first) {
     at->second = pack ? NewBuffer(value.name, DType::kU8, {size}, size)
                       : NewBuffer(value.name, c.dtype, value.type.dims, size);
-    if (!pack) out_.value_of[static_cast<size_t>(at->second)] = &value;
+    out_.is_value[static_cast<size_t>(at->second)] = pack == nullptr;
     plan_.buffers[at->second].kind = om::BufferKind::kConst;
     plan_.buffers[at->second].offset = out_.weights[it->second].offset;
   }

@@ -2,6 +2,7 @@
 // symbols and their Binds, lifetimes, aliases, arena offsets.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "ir/policy.h"
 #include "ir/region.h"
 #include "om/plan.h"
+#include "type/layout.h"
 
 namespace ge {
 
@@ -27,7 +29,8 @@ struct Planned {
   std::vector<const LoweredKernel*> kernels;                 // in the order of plan.kernels
   std::vector<std::unique_ptr<LoweredKernel>> native_loops;  // those of them that planning made
   std::vector<WeightSource> weights;
-  std::vector<const Value*> value_of;  // per buffer; null: a temporary or a packed constant
+  std::vector<bool> is_value;    // per buffer; false: a temporary or a packed constant
+  std::map<size_t, View> views;  // of buffers whose elements are not one after the other
   int64_t weight_bytes = 0;
   int64_t arena_lower_bound = -1;  // the largest sum of sizes alive at one task, if all are static
   int64_t arena_unaliased = -1;    // the same if no two values shared bytes

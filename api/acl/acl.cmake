@@ -5,6 +5,10 @@
 file(GLOB acl_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/api/acl/*.cc)
 add_library(ge_acl OBJECT ${acl_sources})
 target_compile_options(ge_acl PRIVATE -fvisibility=hidden -fno-exceptions -ffunction-sections -fdata-sections)
+# Enumerations come from C, where any int is a value of them: each function checks what it was given.
+if(GE_SANITIZE MATCHES "undefined")
+  target_compile_options(ge_acl PRIVATE -fno-sanitize=enum)
+endif()
 add_library(ascendcl SHARED $<TARGET_OBJECTS:ge_acl> ${GE_RUNTIME_OBJECTS})
 target_link_libraries(ascendcl PRIVATE Threads::Threads)
 target_link_options(ascendcl PRIVATE -Wl,--gc-sections -Wl,--no-undefined)

@@ -7,6 +7,9 @@ add_executable(acl_test tests/acl/contract_test.cc tests/acl/queries_test.cc tes
 target_link_libraries(acl_test PRIVATE ascendcl GTest::gtest GTest::gtest_main Threads::Threads)
 add_executable(acl_fuzz tests/acl/fuzz.cc tests/acl/fuzz_queues.cc tests/acl/fuzz_surface.cc)
 target_link_libraries(acl_fuzz PRIVATE ascendcl Threads::Threads)
+if(GE_SANITIZE MATCHES "undefined")
+  target_compile_options(acl_fuzz PRIVATE -fno-sanitize=enum)
+endif()
 # Its own copy of the runtime, to compare with: the library does not export it.
 add_executable(acl_overhead tests/acl/overhead.cc $<TARGET_OBJECTS:ge_acl> ${GE_RUNTIME_OBJECTS})
 target_link_libraries(acl_overhead PRIVATE Threads::Threads)

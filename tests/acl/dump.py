@@ -83,7 +83,7 @@ def main():
     check(max(abs(a - b) for a, b in zip(tuned["y"][1], struct.unpack("<10f", data))) < 1e-5, "y is not the peer's")
     # Inputs too; one layer by the name that the model has, though it is fused; statistics; steps.
     files = dump("tuned", "dumps", dump_mode="all")
-    subprocess.run(["ge", "dump", "dumps"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["ge", "dump", "dumps"], check=True, stdout=subprocess.DEVNULL)  # beside the files
     inputs = [p for p in glob.glob("dumps/**/*.input.0.npy", recursive=True)]
     with open("x1.bin", "rb") as f:
         x = f.read()
@@ -99,7 +99,15 @@ def main():
           "statistics: " + lines[1])
     check(dump("tuned", "dumps", dump_step="1|3-5") == [], "a step that was not asked for")
     check(dump("tuned", "dumps", dump_list=[{"model_name": "another"}]) == [], "a model that was not asked for")
-    check(len(dump("tuned", "dumps", dump_list=[{}])) == len(files), "a list with an entry without a name means all models")
+    every = dump("tuned", "dumps", dump_list=[{}])
+    check(len(every) == len(files), "a list with an entry without a name means all models")
+    with open(every[0], "rb") as f:
+        whole = f.read()
+    for length in list(range(0, 64, 3)) + [len(whole) - 1]:
+        with open("cut", "wb") as f:
+            f.write(whole[:length])
+        cut = subprocess.run(["ge", "dump", "cut", "--output", "npy"], capture_output=True, text=True)
+        check(cut.returncode == 1 and "not a dump file" in cut.stderr, "a dump file cut at %d: %s" % (length, cut.stderr))
     broken = files and subprocess.run(["ge", "dump", "tuned.om"], capture_output=True, text=True)
     check(broken.returncode == 1 and "not a dump file" in broken.stderr, "ge dump of another file: " + broken.stderr)
     print("dump: %d values of two models compared, %d files" % (len(common), len(files)))

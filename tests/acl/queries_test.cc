@@ -185,4 +185,43 @@ TEST_F(AclQueries, DumpConfigurations) {
   EXPECT_EQ(acldumpGetPath(static_cast<acldumpType>(99)), nullptr);
 }
 
+TEST_F(AclQueries, InputsOfARunThatFailsAreDumped) {
+  const std::string folder = testing::TempDir() + "acl_failures", file = folder + ".json";
+  std::filesystem::remove_all(folder);
+  std::ofstream(file) << R"({"dump": {"dump_scene": "lite_exception", "dump_path": ")" << folder
+                      << "\"}}";
+  ASSERT_EQ(aclmdlInitDump(), ACL_SUCCESS);
+  ASSERT_EQ(aclmdlSetDump(file.c_str()), ACL_SUCCESS);
+  const uint32_t model = Load("dynamic.om");
+  const int64_t dims[] = {1, 3, 32, 31};  // the model reads 32 columns
+  aclTensorDesc* desc = aclCreateTensorDesc(ACL_FLOAT, 4, dims, ACL_FORMAT_NCHW);
+  void *x = nullptr, *y = nullptr;
+  ASSERT_EQ(aclrtMalloc(&x, 12288, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  ASSERT_EQ(aclrtMalloc(&y, 40, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  aclmdlDataset *in = aclmdlCreateDataset(), *out = aclmdlCreateDataset();
+  aclDataBuffer* buffers[] = {aclCreateDataBuffer(x, 12288), aclCreateDataBuffer(y, 40)};
+  ASSERT_EQ(aclmdlAddDatasetBuffer(in, buffers[0]), ACL_SUCCESS);
+  ASSERT_EQ(aclmdlAddDatasetBuffer(out, buffers[1]), ACL_SUCCESS);
+  ASSERT_EQ(aclmdlSetDatasetTensorDesc(in, desc, 0), ACL_SUCCESS);
+  EXPECT_NE(aclmdlExecute(model, in, out), ACL_SUCCESS);
+  size_t files = 0;
+  const std::string begin = "exception_info.dynamic." + std::to_string(model) + ".";
+  for (const auto& entry : std::filesystem::directory_iterator(folder + "/extra-info/data-dump/0"))
+    files += entry.path().filename().string().starts_with(begin);
+  EXPECT_EQ(files, 1u);
+  EXPECT_EQ(aclmdlFinalizeDump(), ACL_SUCCESS);
+  EXPECT_NE(aclmdlExecute(model, in, out), ACL_SUCCESS);  // not dumped any more
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder + "/extra-info/data-dump/0"),
+                          std::filesystem::directory_iterator()),
+            1);
+  EXPECT_EQ(aclmdlUnload(model), ACL_SUCCESS);
+  for (aclDataBuffer* b : buffers) EXPECT_EQ(aclDestroyDataBuffer(b), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlDestroyDataset(in), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlDestroyDataset(out), ACL_SUCCESS);
+  aclDestroyTensorDesc(desc);
+  EXPECT_EQ(aclrtFree(x), ACL_SUCCESS);
+  EXPECT_EQ(aclrtFree(y), ACL_SUCCESS);
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
