@@ -259,7 +259,8 @@ struct Dumper {
   std::vector<std::pair<std::string, std::string>> names;  // of tasks; "" = not dumped
   std::map<int32_t, Storage> storage;
   std::set<int32_t> temporary;
-  std::vector<std::atomic<int64_t>> times;  // that a task has run
+  std::set<std::pair<size_t, int32_t>> partial;  // task and buffer: a later task writes the rest
+  std::vector<std::atomic<int64_t>> times;       // that a task has run
 
   bool Wanted(int32_t b) const {
     if (b < 0 || temporary.contains(b)) return false;
@@ -306,8 +307,9 @@ struct Dumper {
         std::none_of(settings->steps.begin(), settings->steps.end(), within))
       return;
     for (size_t i = 0; settings->outputs && i < task.outs.size(); ++i)
-      if (Wanted(task.outs[i]))
+      if (Wanted(task.outs[i]) && !partial.contains({index, task.outs[i]}))
         Add(run, task.outs[i], false, static_cast<uint32_t>(i), &fields, &data);
+    if (data.empty() && fields.empty()) return;  // temporaries only, or a part of an output
     const auto& [type, name] = names[index];
     const std::string file = Plain(type) + "." + Plain(name) + "." + std::to_string(index) + "." +
                              std::to_string(std::max<int32_t>(0, task.lane));
@@ -332,6 +334,22 @@ void KeepLayers(const std::set<std::string>& layers, const Json& description, Du
         for (const Json& node : regions.items[r][list].items)
           keep = keep || layers.contains(node.string);
     if (!keep) dumper->names[t].second.clear();
+  }
+}
+
+// Kernels of one region may each write a part of its output: it is whole after the last of them.
+void FindPartial(const Json& description, Dumper* dumper) {
+  const Json& tasks = description["tasks"];
+  std::map<std::pair<double, int32_t>, size_t> last;  // by region and buffer
+  for (size_t t = 0; t < dumper->plan->tasks.size() && t < tasks.items.size(); ++t) {
+    const Json& region = tasks.items[t]["region"];
+    if (region.IsNull()) continue;
+    for (const int32_t b : dumper->plan->tasks[t].outs) {
+      const auto [at, first] = last.emplace(std::pair(region.number, b), t);
+      if (first) continue;
+      dumper->partial.insert({at->second, b});
+      at->second = t;
+    }
   }
 }
 
@@ -412,6 +430,7 @@ std::function<void(const rt::Run&, size_t task, bool done)> DumperOf(const rt::M
   dumper->names = TaskNames(model.plan(), description);
   dumper->times = std::vector<std::atomic<int64_t>>(dumper->names.size());
   ReadStorage(description, dumper.get());
+  FindPartial(description, dumper.get());
   if (found != settings->models.end()) KeepLayers(found->second, description, dumper.get());
   return [dumper](const rt::Run& run, size_t task, bool done) { dumper->Seen(run, task, done); };
 }

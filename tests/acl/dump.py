@@ -55,6 +55,7 @@ def values(folder):
         path, rest = line.split(": ", 1)
         name = rest.rsplit(" ", 1)[1]
         if ".output." in path:
+            check(name not in found, "%s is dumped twice" % name)
             found[name] = read_npy(path)
     return found
 
@@ -110,6 +111,16 @@ def main():
         check(cut.returncode == 1 and "not a dump file" in cut.stderr, "a dump file cut at %d: %s" % (length, cut.stderr))
     broken = files and subprocess.run(["ge", "dump", "tuned.om"], capture_output=True, text=True)
     check(broken.returncode == 1 and "not a dump file" in broken.stderr, "ge dump of another file: " + broken.stderr)
+    # What several kernels write is dumped once, when it is whole.
+    whole = []
+    for level in ("0", "2"):
+        subprocess.run(["atc", "--framework=5", "--model=parts.onnx", "--output=parts", "--soc_version=Ascend310", "--opt_level=" + level],
+                       check=True, stdout=subprocess.DEVNULL)
+        dump("parts", "dumps")
+        whole.append(values("dumps")["y"])
+    check(whole[0][0] == whole[1][0] and max(abs(a - b) for a, b in zip(whole[0][1], whole[1][1])) < 1e-5, "y of several kernels")
+    plan = subprocess.run(["ge", "om", "parts.om", "--plan"], capture_output=True, text=True).stdout
+    check(plan.count("name=\"Concat.") >= 2, "the concatenation has one kernel: the test shows nothing")
     print("dump: %d values of two models compared, %d files" % (len(common), len(files)))
     print("dump: " + ("FAILED" if FAULTS else "passed"))
     return 1 if FAULTS else 0

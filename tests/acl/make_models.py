@@ -4,7 +4,7 @@
   python3 make_models.py DIR --onnxruntime   runs ONNX Runtime and writes onnxruntime.txt anew
 
 Models: small (x[1,3,32,32] -> y[1,10]), dynamic (batch N), image (height and width free), tokens
-(x[B,S,16] -> y[B,S,4]). Inputs are x*.bin; pic.bin is a picture (RGB, 32x32) and xpic.bin the same as the
+(x[B,S,16] -> y[B,S,4]), parts (a concatenation). Inputs are x*.bin; pic.bin is a picture (RGB, 32x32) and xpic.bin the same as the
 model wants it: (v - 127) / 128. Expected outputs are y*.bin.
 """
 import os
@@ -81,7 +81,13 @@ def tokens():
     return file_of(nodes, initializers, ["B", "S", 16], ["B", "S", 4])
 
 
-MODELS = {"small": pictures(1, 32, 32), "dynamic": pictures("N", 32, 32), "image": pictures(1, "H", "W"), "tokens": tokens()}
+def parts():
+    """An output that several kernels write."""
+    nodes = [node("Relu", ["x"], ["p"]), node("MatMul", ["x", "w"], ["q"]), node("Concat", ["p", "q"], ["y"], [integer("axis", 3)])]
+    return file_of(nodes, [tensor("w", [32, 8], uniform(random.Random(3), 256, 0.5))], [1, 3, 32, 32], [1, 3, 32, 40])
+
+
+MODELS = {"parts": parts(), "small": pictures(1, 32, 32), "dynamic": pictures("N", 32, 32), "image": pictures(1, "H", "W"), "tokens": tokens()}
 # Suffix of x and y: the model and the input's dims.
 CASES = {"1": ("small", [1, 3, 32, 32]), "2": ("dynamic", [2, 3, 32, 32]), "4": ("dynamic", [4, 3, 32, 32]),
          "_24x40": ("image", [1, 3, 24, 40]), "_48x48": ("image", [1, 3, 48, 48]), "_1x5": ("tokens", [1, 5, 16]),
