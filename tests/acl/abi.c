@@ -242,6 +242,8 @@ SAME(ACL_MINOR_VERSION, 17);
 SAME(ACL_PATCH_VERSION, 0);
 SAME(sizeof ACL_DYNAMIC_TENSOR_NAME, sizeof "ascend_mbatch_shape_data");
 
+#include "abi_rest.inc"
+
 /* Constants that are variables: compared at run time. */
 static int CheckCodes(void) {
   const long long values[][2] = {{ACL_SUCCESS, 0},

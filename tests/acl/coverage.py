@@ -1,4 +1,5 @@
-"""Every function of AscendCL is exported, in the list that tests call through, and called by name in a test.
+"""Every function of AscendCL is exported, in the list that tests call through, and called by name in a test; every type has
+its size and values in the ABI test.
 
   python3 coverage.py LIBRARY        NM in the environment names another nm
 
@@ -48,10 +49,19 @@ def main():
     none("counted, not declared", counted - declared)
     none("counted, without a test", counted - called)
     none("declared, without a test", declared - called)
+    # Every type: its size, and the value of each enumerator.
+    plain = re.sub(r"/\*.*?\*/", "", headers, flags=re.S)
+    held = set(re.findall(r"SAME\((.*?), ", read("tests/acl/abi.c", "tests/acl/abi_rest.inc")))
+    types = set(re.findall(r"typedef (?:struct|union)\s*\w*\s*\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}\s*(\w+);", plain))
+    enumerators = set()
+    for body in re.findall(r"typedef enum\s*\w*\s*\{([^}]*)\}", plain):
+        enumerators |= set(re.findall(r"(\w+)\s*(?:=\s*[^,]+)?(?:,|$)", body.strip()))
+    none("types whose size is not checked", {t for t in types if "sizeof(%s)" % t not in held})
+    none("enumerators whose value is not checked", enumerators - held)
     for fault in faults:
         print("FAILED: " + fault)
-    print("%d functions exported, %d counted in public programs, %d called by tests: %s" % (
-        len(exported), len(counted), len(declared & called), "FAILED" if faults else "passed"))
+    print("%d functions exported, %d counted in public programs, %d called by tests; %d types and %d enumerators held: %s" % (
+        len(exported), len(counted), len(declared & called), len(types), len(enumerators), "FAILED" if faults else "passed"))
     return 1 if faults else 0
 
 
