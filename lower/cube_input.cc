@@ -179,7 +179,7 @@ int64_t RowsPerChunk(const SocSpec& soc, double ns_per_row, int64_t rows, double
   (void)soc;
   rows = std::max<int64_t>(rows, 1);
   const int64_t least =
-      std::max<int64_t>(1, static_cast<int64_t>(20000 / std::max(ns_per_row, 1.0)));
+      std::max<int64_t>(1, static_cast<int64_t>(4000 / std::max(ns_per_row, 1.0)));
   const int64_t wanted =
       std::max<int64_t>(1, static_cast<int64_t>(8 / std::max(other_chunks, 1.0)));
   const int64_t most =
