@@ -107,6 +107,23 @@ void Estimate::Gemm(const tile::BrGemm& gemm, double trips) {
   cycles += macs / (soc_.F32Lanes() * soc_.fma_per_cycle * per_lane * 0.75);
 }
 
+// The share of trips on which an If's first branch runs, if an index that is compared with a
+// constant takes each of its values as often; else half of them where there are two branches.
+double FirstShare(const Kernel& k, const Stmt& s) {
+  tile::ExprId id = s.value;
+  while (id >= 0 && k.values[id].op == Op::kCast) id = k.values[id].a;
+  if (id >= 0 && k.values[id].op == Op::kIndex && k.values[id].index.kind() == ExprKind::kLt) {
+    const auto& sides = k.values[id].index.node()->args;
+    const Interval range = Bounds(sides[0]);
+    const bool known = sides[1].IsConst() && range.lo > INT64_MIN / 2 && range.hi < INT64_MAX / 2;
+    if (known)
+      return std::clamp(static_cast<double>(sides[1].value() - range.lo) /
+                            static_cast<double>(range.hi - range.lo + 1),
+                        0.0, 1.0);
+  }
+  return s.orelse.empty() ? 1 : 0.5;
+}
+
 void Estimate::Walk(const Stmt& s, double trips, double lanes, Expr lane) {
   if (s.kind == StmtKind::kLoop) {
     trips *= Trips(s.extent);
@@ -125,8 +142,9 @@ void Estimate::Walk(const Stmt& s, double trips, double lanes, Expr lane) {
   if (s.kind == StmtKind::kStore) touched[s.buffer] += trips;
   if (s.kind == StmtKind::kStore) cycles += trips * 0.5 / std::max(lanes, 1.0);
   Value(s.value, trips, lanes, lane);
-  for (const Stmt& inner : s.body) Walk(inner, trips, lanes, lane);
-  for (const Stmt& inner : s.orelse) Walk(inner, trips, lanes, lane);
+  const double first = s.kind == StmtKind::kIf ? FirstShare(k_, s) : 1;
+  for (const Stmt& inner : s.body) Walk(inner, trips * first, lanes, lane);
+  for (const Stmt& inner : s.orelse) Walk(inner, trips * (1 - first), lanes, lane);
 }
 
 }  // namespace

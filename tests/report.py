@@ -75,6 +75,13 @@ class Report(unittest.TestCase):
                 for part in ("timeline", "tasks", "memory", "graph", "shapes"):
                     self.assertIn('<section id="%s">' % part, done.stdout)
 
+    def test_shares_of_the_roof(self):
+        """A dynamic model's counts are of typical sizes: none is compared with a roof. (conv has an open batch.)"""
+        data = self.data(self.page("conv")[1])
+        self.assertTrue(data["symbols"])
+        self.assertTrue(all(t["on_chip"] is None or t["on_chip"] >= 0 for t in data["tasks"]))
+        self.assertTrue(any(t["on_chip"] for t in data["tasks"]))
+
     def test_trace_of_a_run(self):
         path = os.path.join(self.folder, "trace.json")
         model = os.path.join(MODELS, "conv.om")

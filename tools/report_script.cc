@@ -104,9 +104,12 @@ D.tasks.forEach((t, i) => {
                (r && byName.get(r.name));
   t.op = node ? node.op : t.kind === 'kernel' ? 'other' : t.kind;
   t.engine = r ? r.engine : t.kind;
-  const p = D.peaks;
+  // Counts are of typical sizes if the model is dynamic: no share of a roof then. Dots of bytes have
+  // four products where f32 has one, those of bf16 two.
+  const p = D.symbols.length ? null : D.peaks;
+  const products = (t.schedule || '').startsWith('bytes') ? 4 : (t.schedule || '').includes('bf16') ? 2 : 1;
   t.roof = p && t.flops !== undefined && t.kind === 'kernel'
-      ? Math.max(t.flops / (p.gflops * (D.threads || 1)), t.bytes / p.gb_per_s) : null;
+      ? Math.max(t.flops / (p.gflops * products * (D.threads || 1)), t.bytes / p.gb_per_s) : null;
   t.share = t.roof && t.measured ? t.roof / t.measured : null;
 });
 const opTime = new Map();
