@@ -139,33 +139,37 @@ Status PlanAgain(Compilation& c) {
 }
 
 // Wide values at the fullest moment are computed in strips where that makes the arena clearly
-// smaller and costs next to nothing. What the arena would be without aliases stays that of the
-// plan before.
+// smaller and costs little: some steps are tried, and those kept that lead to the least arena. What
+// the arena would be without aliases stays that of the plan before.
 Status UseStrips(Compilation& c) {
-  constexpr int kMostSteps = 6;
+  constexpr size_t kMostSteps = 6;
   constexpr int64_t kWorth = 8 << 20;  // small ones lie in the caches as they are
-  constexpr double kSmaller = 0.95, kSlower = 1.015;
+  constexpr double kSmaller = 0.96, kSlower = 1.05;
   const Policy& policy = c.request.policy;
-  const bool wanted = policy.opt_level >= 2 && !policy.disabled.contains("strips");
+  if (policy.opt_level < 2 || policy.disabled.contains("strips")) return {};
   const int64_t unaliased = c.planned.arena_unaliased, values = c.planned.arena_values;
   const double ns = PredictedNs(c.planned);
-  for (int step = 0; wanted && step < kMostSteps && c.planned.plan.arena_bytes > kWorth; ++step) {
-    const int64_t before = c.planned.plan.arena_bytes;
-    std::function<void()> undo;
-    if (!SplitIntoStrips(*c.graph, c.regions, c.lowered, c.planned, &undo)) break;
+  std::vector<std::function<void()>> undo;
+  size_t kept = 0;
+  int64_t least = c.planned.plan.arena_bytes;
+  while (c.planned.plan.arena_bytes > kWorth && undo.size() < kMostSteps) {
+    std::function<void()> back;
+    if (!SplitIntoStrips(*c.graph, c.regions, c.lowered, c.planned, &back)) break;
+    undo.push_back(std::move(back));
     GE_TRY(PlanAgain(c));
-    const bool good = static_cast<double>(c.planned.plan.arena_bytes) < kSmaller * before &&
-                      PredictedNs(c.planned) < kSlower * ns;
-    c.Log(
-        fmt::format("strips: the arena falls from {} to {} bytes, the predicted time from {:.1f} "
-                    "to {:.1f} us: {}",
-                    before, c.planned.plan.arena_bytes, ns / 1e3, PredictedNs(c.planned) / 1e3,
-                    good ? "kept" : "undone"));
-    if (good) continue;
-    undo();
-    GE_TRY(PlanAgain(c));
-    break;
+    const int64_t now = c.planned.plan.arena_bytes;
+    const double slower = PredictedNs(c.planned) / ns;
+    c.Log(fmt::format("strips, step {}: arena {} bytes, predicted time {:+.1f} %", undo.size(), now,
+                      100 * (slower - 1)));
+    if (slower > kSlower) break;
+    if (static_cast<double>(now) < kSmaller * static_cast<double>(least)) {
+      kept = undo.size();
+      least = now;
+    }
   }
+  const bool some = undo.size() > kept;
+  for (; undo.size() > kept; undo.pop_back()) undo.back()();
+  if (some) GE_TRY(PlanAgain(c));
   c.planned.arena_unaliased = unaliased, c.planned.arena_values = values;
   return {};
 }

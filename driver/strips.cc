@@ -24,7 +24,7 @@ namespace ge {
 namespace {
 
 constexpr int kRows = 2;  // the axis that is cut
-constexpr int64_t kStrips = 4, kLeastRows = 8;
+constexpr int64_t kStrips = 5, kLeastRows = 8;
 constexpr size_t kMostAbove = 4;  // makers of what A reads that become strips too
 
 bool HasRows(const Value& v) {
