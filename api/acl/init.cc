@@ -1,6 +1,6 @@
 // Start and stop, versions, capabilities, log.
 //
-// aclInit reads its JSON for the default device and for dumps; profiling members are accepted.
+// aclInit reads its JSON for the default device, dumps and profiling.
 // Initialisation is not counted: a second one is an error, one after aclFinalize is not.
 #include <algorithm>
 #include <atomic>
@@ -13,6 +13,7 @@
 #include "api/acl/dump.h"
 #include "api/acl/error.h"
 #include "api/acl/json.h"
+#include "api/acl/profile.h"
 
 namespace ge::acl {
 namespace {
@@ -70,6 +71,10 @@ GE_ACL aclError aclInit(const char* configPath) {
   std::unique_lock lock(global.mutex);
   if (global.initialized) ACL_FAIL(ACL_ERROR_REPEAT_INITIALIZE, "aclInit was called already");
   if (aclError code = StartDump(json, __func__)) return code;
+  if (aclError code = StartProfile(json, __func__)) {
+    StopDump();
+    return code;
+  }
   global.initialized = global.was_initialized = true;
   global.config = text;
   const auto callbacks = global.init_callbacks;
@@ -94,6 +99,7 @@ GE_ACL aclError aclFinalize() {
   }
   global.initialized = false;
   StopDump();
+  FinishProfile(__func__);
   const auto callbacks = global.finalize_callbacks;
   lock.unlock();
   for (const auto& [fn, data] : callbacks)

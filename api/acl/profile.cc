@@ -113,6 +113,37 @@ constexpr const char* kNotInitialized = "aclprofInit was not called";
 
 }  // namespace
 
+aclError StartProfile(const Json& config, const char* function) {
+  const Json& profiler = config["profiler"];
+  const std::string& on = profiler["switch"].string;
+  if (profiler.IsNull() || on == "off") return ACL_SUCCESS;
+  const std::string& output = profiler["output"].string;
+  if (profiler.kind != Json::Kind::kObject || on != "on" || output.size() > 4096)
+    return Fail(ACL_ERROR_INVALID_PROFILING_CONFIG, function,
+                "profiler needs a switch, on or off, and an output folder");
+  Profile& p = The();
+  std::lock_guard lock(p.mutex);
+  p.initialized = true;
+  p.running = &p;  // no client's configuration
+  p.folder = output.empty() ? "." : output;
+  p.spans.clear();
+  p.lost = 0;
+  profiling = true;
+  return ACL_SUCCESS;
+}
+
+void FinishProfile(const char* function) {
+  Profile& p = The();
+  std::lock_guard lock(p.mutex);
+  if (p.running != &p) return;
+  profiling = false;
+  p.running = nullptr;
+  p.initialized = false;
+  WriteTrace(p, function);
+  p.spans.clear();
+  p.ranges.clear();
+}
+
 bool Profiles() {
   Profile& p = The();
   std::lock_guard lock(p.mutex);

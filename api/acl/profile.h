@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "api/acl/json.h"
+
 namespace ge::acl {
 
 extern std::atomic<bool> profiling;  // between aclprofStart and aclprofStop
@@ -12,6 +14,9 @@ int64_t ProfileNowNs();
 // Keeps [begin_ns, now] under a name; forgotten if nothing is profiled.
 void KeepSpan(const std::string& name, const char* category, int64_t begin_ns);
 
+// By the member "profiler" of aclInit's configuration, until aclFinalize.
+aclError StartProfile(const Json& config, const char* function);
+void FinishProfile(const char* function);
 bool Profiles();  // between aclprofInit and aclprofFinalize
 
 // Subscriptions (profile_subscribe.cc). Around each task of a run, by the thread that runs it:

@@ -224,4 +224,27 @@ TEST_F(AclQueries, InputsOfARunThatFailsAreDumped) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(AclInitFile, Profiler) {
+  const std::string folder = testing::TempDir() + "acl_profiler", file = folder + ".json";
+  std::filesystem::remove_all(folder);
+  const auto init = [&](const std::string& profiler) {
+    std::ofstream(file) << "{\"profiler\": " << profiler << "}";
+    return aclInit(file.c_str());
+  };
+  EXPECT_EQ(init("{\"switch\": \"maybe\"}"), ACL_ERROR_INVALID_PROFILING_CONFIG);
+  EXPECT_EQ(init("{\"switch\": \"off\"}"), ACL_SUCCESS);
+  EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
+  ASSERT_EQ(init("{\"switch\": \"on\", \"output\": \"" + folder + "\"}"), ACL_SUCCESS);
+  EXPECT_EQ(aclprofInit("/tmp", 4), ACL_ERROR_REPEAT_INITIALIZE);
+  void* stamp = aclprofCreateStamp();
+  EXPECT_EQ(aclprofSetStampTraceMessage(stamp, "a mark of ours", 14), ACL_SUCCESS);
+  EXPECT_EQ(aclprofMark(stamp), ACL_SUCCESS);
+  aclprofDestroyStamp(stamp);
+  EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
+  std::ifstream trace(folder + "/PROF_" + std::to_string(getpid()) + "/trace.json");
+  const std::string text((std::istreambuf_iterator<char>(trace)), std::istreambuf_iterator<char>());
+  EXPECT_NE(text.find("a mark of ours"), std::string::npos) << text;
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
