@@ -6,6 +6,7 @@
 #include "base/thread_pool.h"
 
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -74,7 +75,8 @@ struct ThreadPool::Claim {
   int64_t begin, end;
 };
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads) : slept_on_(std::clamp(threads, 1, kMaxThreads)) {
+  for (std::atomic<int>& cpu : slept_on_) cpu.store(-1);
   for (int worker = 1; worker < std::min(threads, kMaxThreads); ++worker)
     workers_.emplace_back([this, worker] { Loop(worker); });
 }
@@ -146,10 +148,29 @@ void ThreadPool::Run(Fn fn, void* context, int64_t chunks) {
 
 void ThreadPool::Wake() {
   bell_.fetch_add(1);
-  if (sleepers_.load() > 0) FutexWake(&bell_, INT_MAX);
+  if (sleepers_.load() == 0) return;
+  StandAside();
+  FutexWake(&bell_, INT_MAX);
 }
 
-void ThreadPool::Sleep() {
+// A worker wakes where it fell asleep. If the caller runs there now, and the two CPUs share no
+// cache, the scheduler lets it wait for milliseconds before it moves it: it is sent to another CPU
+// at once.
+void ThreadPool::StandAside() {
+  const int own = sched_getcpu();
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    if (own < 0 || slept_on_[i + 1].load(std::memory_order_relaxed) != own) continue;
+    cpu_set_t others;
+    if (sched_getaffinity(0, sizeof others, &others) != 0) return;
+    CPU_CLR(own, &others);
+    if (CPU_COUNT(&others) == 0) return;
+    pthread_setaffinity_np(workers_[i].native_handle(), sizeof others, &others);
+    slept_on_[i + 1].store(-1, std::memory_order_relaxed);
+  }
+}
+
+void ThreadPool::Sleep(int worker) {
+  slept_on_[static_cast<size_t>(worker)].store(sched_getcpu(), std::memory_order_relaxed);
   const uint32_t seen = bell_.load();
   sleepers_.fetch_add(1);
   if (!Left(state_.load()) && !stop_.load()) FutexWait(&bell_, seen);
@@ -164,7 +185,7 @@ void ThreadPool::Loop(int worker) {
     const auto work = [this] {
       return Left(state_.load(std::memory_order_acquire)) || stop_.load(std::memory_order_relaxed);
     };
-    if (!SpinUntil(work)) Sleep();
+    if (!SpinUntil(work)) Sleep(worker);
   }
 }
 

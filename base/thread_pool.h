@@ -40,7 +40,8 @@ class ThreadPool {
   void Loop(int worker);
   bool ClaimOne(int worker, Claim* claim);
   int64_t Drain(int worker);
-  void Sleep();
+  void Sleep(int worker);
+  void StandAside();
 
   static constexpr int kLine = 64;
   alignas(kLine) std::atomic<uint64_t> state_{0};    // epoch << 32 | first << 16 | end
@@ -53,6 +54,7 @@ class ThreadPool {
   std::atomic<int> sleepers_{0};
   std::atomic<bool> stop_{false};
   alignas(kLine) std::atomic<bool> busy_{false};  // a caller owns the pool
+  std::vector<std::atomic<int>> slept_on_;        // CPU where each worker fell asleep last, or -1
   std::vector<std::thread> workers_;
 };
 

@@ -103,5 +103,39 @@ TEST(ThreadPoolTest, CpusFollowTheAffinityMask) {
   ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
+// The CPUs on which the two threads of a pool did chunks; -1 where one did none.
+struct Places {
+  std::atomic<int> cpu[2] = {-1, -1};
+  static void Add(void* context, int worker, int64_t begin, int64_t end) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
+    while (std::chrono::steady_clock::now() < until) continue;
+    if (begin < end) static_cast<Places*>(context)->cpu[worker].store(sched_getcpu());
+  }
+};
+
+// A worker that fell asleep where the caller runs now wakes elsewhere.
+TEST(ThreadPoolTest, WorkersDoNotWakeBehindTheCaller) {
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "one CPU only";
+  ThreadPool pool(2);
+  int apart = 0;  // other programs may run beside the test: some times are enough
+  for (int attempt = 0; attempt < 100 && apart < 5; ++attempt) {
+    Places before, after;
+    for (int i = 0; i < 100 && before.cpu[1] < 0; ++i) pool.Run(Places::Add, &before, 32);
+    if (before.cpu[1] < 0) continue;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(before.cpu[1], &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(all), &all), 0);
+    const int own = sched_getcpu();
+    pool.Run(Places::Add, &after, 32);
+    apart += own == before.cpu[1] && after.cpu[1] >= 0 && after.cpu[1] != own;
+  }
+  EXPECT_EQ(apart, 5);
+}
+
 }  // namespace
 }  // namespace ge
