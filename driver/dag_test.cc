@@ -274,13 +274,14 @@ TEST(RandomDags, ComputingAgainKeepsEveryBit) {
   EXPECT_GT(less, 5);
 }
 
-// Chains of convolutions, pools and pointwise nodes with residuals. Values are f32[1, c, h, w].
+// Chains of convolutions, pools and pointwise nodes with residuals; some weights are computed.
+// Values are f32[1, c, h, w].
 std::string RandomConvs(std::mt19937& random) {
   struct V {
     std::string name;
     int c, h, w;
   };
-  std::string body;
+  std::string body = "  %top = ReduceMax(%x) {keepdims=0}\n";
   V now = {"x", 1 + static_cast<int>(random() % 20), 17 + static_cast<int>(random() % 24),
            5 + static_cast<int>(random() % 8)};
   const std::string input = fmt::format("f32[1,{},{},{}]", now.c, now.h, now.w);
@@ -304,11 +305,11 @@ std::string RandomConvs(std::mt19937& random) {
       std::vector<int> weights(static_cast<size_t>(next.c * (depthwise ? 1 : now.c) * k * k));
       for (int& w : weights) w = random() % 8 ? 0 : static_cast<int>(random() % 3) - 1;
       body += fmt::format(
-          "  %w{0} = const f32[{1},{2},{3},{3}] {{{4}}}\n"
-          "  %{5} = Conv(%{6}, %w{0}) {{group={7}, kernel_shape=[{3},{3}], pads=[{8},{8},{9},{9}], "
-          "strides=[{10},{10}]}}\n",
+          "  %w{0} = const f32[{1},{2},{3},{3}] {{{4}}}\n  %m{0} = Mul(%w{0}, %top)\n"
+          "  %{5} = Conv(%{6}, %{11}{0}) {{group={7}, kernel_shape=[{3},{3}], "
+          "pads=[{8},{8},{9},{9}], strides=[{10},{10}]}}\n",
           i, next.c, depthwise ? 1 : now.c, k, fmt::join(weights, ", "), next.name, now.name,
-          depthwise ? now.c : 1, lo, hi, stride);
+          depthwise ? now.c : 1, lo, hi, stride, random() % 4 ? "w" : "m");
     } else if (kind == 4 && now.h > 8 && now.w > 4) {
       shrink(2, 1);
       body += fmt::format(

@@ -81,6 +81,27 @@ bool Splits(const Graph& g, const Node& n) {
   });
 }
 
+// Is this operand read in rows that follow those of the output? Else each strip reads it whole.
+bool ReadInRows(const Graph& g, const Node& n, size_t operand) {
+  const ValueId v = n.inputs[operand];
+  if (v == kNone) return false;
+  if (IsWindow(n) || IsRepeat(n)) return operand == 0;
+  const TensorType& t = g.value(v).type;
+  return t.rank() == 4 && t.dims[kRows] == g.value(n.outputs[0]).type.dims[kRows];
+}
+
+// Does one of the nodes read whole what another one makes (the weights of a convolution)?
+bool ReadsWhole(const Graph& g, const std::set<NodeId>& nodes) {
+  for (NodeId id : nodes) {
+    const Node& n = g.node(id);
+    for (size_t i = 0; i < n.inputs.size(); ++i) {
+      const NodeId maker = n.inputs[i] == kNone ? kNone : g.value(n.inputs[i]).producer;
+      if (maker != kNone && nodes.contains(maker) && !ReadInRows(g, n, i)) return true;
+    }
+  }
+  return false;
+}
+
 class Rewriting {
  public:
   Rewriting(Graph& g, std::set<NodeId> nodes) : g_(g), nodes_(std::move(nodes)) {}
@@ -159,11 +180,8 @@ class Rewriting {
                                            std::max<int64_t>(0, end - height), w.pad_hi[1].value()};
       inputs[0] = Rows(inputs[0], std::max<int64_t>(0, first), std::min<int64_t>(height, end));
     } else {
-      for (ValueId& v : inputs) {
-        const bool cut = v != kNone && g_.value(v).type.rank() == 4 &&
-                         g_.value(v).type.dims[kRows] == g_.value(out).type.dims[kRows];
-        if (cut) v = Rows(v, lo, hi);
-      }
+      for (size_t i = 0; i < inputs.size(); ++i)
+        if (ReadInRows(g_, g_.node(id), i)) inputs[i] = Rows(inputs[i], lo, hi);
     }
     return Add(*g_.node(id).op, id, out, inputs, std::move(attrs), lo, hi);
   }
@@ -225,9 +243,15 @@ class Choice {
     if (!Fits(top) || !Fits(last)) return {};
     std::set<NodeId> nodes(last.nodes.begin(), last.nodes.end());
     nodes.insert(top.nodes.begin(), top.nodes.end());
+    if (ReadsWhole(g_, nodes)) return {};
     const std::vector<const Region*> above = Above(top);
-    if (above.size() <= kMostAbove)
-      for (const Region* r : above) nodes.insert(r->nodes.begin(), r->nodes.end());
+    if (above.size() <= kMostAbove) {
+      for (const Region* r : above) {
+        std::set<NodeId> more = nodes;
+        more.insert(r->nodes.begin(), r->nodes.end());
+        if (!ReadsWhole(g_, more)) nodes = std::move(more);
+      }
+    }
     *y = last.outputs[0];
     return nodes;
   }
