@@ -31,6 +31,7 @@ SUBSET = ["resnet50", "mobilenetv2", "efficientnet_b0", "yolov8n", "bert_base", 
 BF16 = {"resnet50", "mobilenetv2", "efficientnet_b0", "yolov8n", "bert_base", "bert_base_dyn_b4s32", "bert_base_dyn_s128",
         "minilm_dyn_s17", "minilm_dyn_b8s64", "vit_b16"}
 START_ROUNDS = 3
+DOTS = ("Conv", "MatMul", "Gemm")
 
 
 def wait_until_quiet(limit=60):
@@ -132,6 +133,7 @@ START_GE = START % "import ge_runtime; m = ge_runtime.Model(ge_runtime.library(s
 START_ORT = START % ("import onnxruntime as ort; o = ort.SessionOptions(); o.intra_op_num_threads = 2; o.log_severity_level = 3; "
                      "s = ort.InferenceSession(sys.argv[1], o, providers=['CPUExecutionProvider']); s.run(None, feeds)")
 START_OV = START % """
+import onnxruntime as ort
 import openvino as ov
 core = ov.Core()
 model = core.read_model(sys.argv[1])
@@ -162,32 +164,54 @@ def memory_only(args, cases, wanted):
     return 0
 
 
+def shapes_at(model, feeds):
+    """{value: dims} of what convolutions and matrix products read and write: inferred, or what a run gives where inference
+    finds no number."""
+    for value in model.graph.input:
+        if value.name in feeds:
+            for d, size in zip(value.type.tensor_type.shape.dim, np.shape(feeds[value.name])):
+                d.dim_value = size
+    shaped = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
+    dims = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in
+            [*shaped.value_info, *shaped.input, *shaped.output]}
+    dims.update({t.name: list(t.dims) for t in shaped.initializer})
+    wanted = {v for n in model.graph.node if n.op_type in DOTS for v in (n.output[0], *n.input[:2])}
+    unknown = [v for v in sorted(wanted) if not dims.get(v) or 0 in dims[v]]
+    if unknown:
+        import onnxruntime as ort
+        del model.graph.output[:]
+        model.graph.output.extend(onnx.ValueInfoProto(name=v) for v in unknown)
+        options = ort.SessionOptions()
+        options.log_severity_level = 3
+        session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        given = {i.name: feeds[i.name] for i in session.get_inputs()}
+        dims.update({v: list(np.shape(x)) for v, x in zip(unknown, session.run(unknown, given))})
+    return dims
+
+
 def count_flops(path, feeds):
-    """Operations of the convolutions and matrix products at these inputs; None if shapes stay unknown."""
+    """Operations of the convolutions and matrix products at these inputs, and bytes of their constant operands; None if
+    that is not known."""
     try:
-        model = onnx.load(path, load_external_data=False)
-        for value in model.graph.input:
-            if value.name in feeds:
-                dims = value.type.tensor_type.shape.dim
-                for d, size in zip(dims, np.shape(feeds[value.name])):
-                    d.dim_value = size
-        shaped = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
-        dims = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in
-                [*shaped.value_info, *shaped.input, *shaped.output]}
-        dims.update({t.name: list(t.dims) for t in shaped.initializer})
-        total = 0
-        for n in shaped.node:
-            if n.op_type in ("If", "Loop", "Scan", "LSTM", "GRU", "RNN", "ConvTranspose"):
-                return None
+        model = onnx.load(path)
+        if any(n.op_type in ("If", "Loop", "Scan", "LSTM", "GRU", "RNN", "ConvTranspose") for n in model.graph.node):
+            return None
+        dims = shapes_at(model, feeds)
+        total, constants = 0, set()
+        for n in model.graph.node:
+            if n.op_type not in DOTS:
+                continue
+            constants.add(n.input[1])
             if n.op_type == "Conv":
-                total += 2 * math.prod(dims[n.output[0]]) * math.prod(dims[n.input[1]][1:])
-            elif n.op_type == "MatMul":
-                total += 2 * math.prod(dims[n.output[0]]) * dims[n.input[0]][-1]
-            elif n.op_type == "Gemm":
-                turned = any(a.name == "transA" and a.i for a in n.attribute)
-                total += 2 * math.prod(dims[n.output[0]]) * dims[n.input[0]][0 if turned else 1]
-        return total or None
-    except Exception:  # a shape that inference does not find
+                depth = math.prod(dims[n.input[1]][1:])
+            else:
+                turned = n.op_type == "Gemm" and any(a.name == "transA" and a.i for a in n.attribute)
+                depth = dims[n.input[0]][0 if turned else -1]
+            total += 2 * math.prod(dims[n.output[0]]) * depth
+        weights = sum(4 * math.prod(t.dims) for t in model.graph.initializer if t.name in constants)
+        return (total, weights) if total else None
+    except Exception as e:
+        print("%s: operations are not counted: %s" % (os.path.basename(path), str(e).splitlines()[0][:100]), flush=True)
         return None
 
 
@@ -268,10 +292,10 @@ def bench_case(lib, args, case, path, feeds, folder):
         for side, (code, a) in {"ge": (START_GE, [om, folder, HERE, args.build]), "ort": (START_ORT, [path, folder, HERE]),
                                 "ov": (START_OV, [path, folder, HERE, precision])}.items():
             r[side + "_start_s"], r[side + "_rss_mb"] = fresh_process(code, *a)
-    flops = count_flops(path, feeds)
-    if flops and args.limits and kind == "fp32":
+    counted = count_flops(path, feeds) if args.limits and kind == "fp32" else None
+    if counted:
         # Weights are read from memory once each run, unless a cache might hold them.
-        weights = os.path.getsize(oms["ge"])
+        flops, weights = counted
         for threads in (1, 2):
             roof = flops / args.limits[0] / 1e6 / threads
             if weights > 32 << 20:

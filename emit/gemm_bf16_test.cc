@@ -56,5 +56,38 @@ TEST(EmitGemmPairs, EveryTileOnBothCompilers) {
   for (const Target& target : TestTargetsAndHost()) Check(target);
 }
 
+// What rounds to bf16, by the instruction or in integers: ties, both zeros, infinities, NaN, whole
+// vectors and the rest.
+TEST(EmitGemmPairs, RoundsLikeTheInterpreter) {
+  FpState state;
+  std::vector<float> x;
+  for (int i = 0; i < 77; ++i)
+    x.push_back(std::ldexp(1 + static_cast<float>(i * 5) / 1024, i % 60 - 30) * (i % 3 ? 1 : -1));
+  const float inf = std::numeric_limits<float>::infinity();
+  for (float v : {0.0F, -0.0F, inf, -inf, std::nanf(""), 3.39e38F, 1.00390625F, 1.01171875F})
+    x.push_back(v);
+  const auto n = static_cast<int64_t>(x.size());
+  ExprArena arena;
+  std::vector<tile::Kernel> kernels(2);
+  for (size_t k = 0; k < 2; ++k) {
+    tile::Builder b(kernels[k], arena);
+    const int in = b.Arg("x", DType::kF32, n, false), out = b.Arg("y", DType::kBF16, n, true);
+    b.For("i", n, tile::LoopKind::kVector, [&](Expr i) {
+      tile::Val v = b.Load(in, i);
+      b.Store(out, i, k == 0 ? v : b.Narrow(v * 3.0, DType::kBF16));
+    });
+  }
+  for (const Target& target : TestTargetsAndHost()) {
+    const auto fill = [&](const tile::Buffer& buffer) {
+      if (buffer.dtype == DType::kF32) return TestBuffer::Of(x);
+      return TestBuffer::Of(std::vector<uint16_t>(x.size()));
+    };
+    ExpectLikeInterpreter(kernels, target, fill,
+                          [&](size_t, const TestBuffer& got, const TestBuffer& want) {
+                            EXPECT_EQ(got.As<uint16_t>(), want.As<uint16_t>()) << target.soc;
+                          });
+  }
+}
+
 }  // namespace
 }  // namespace ge::emit

@@ -67,6 +67,7 @@ inline void BuildGrouped(tile::Kernel& kernel, ExprArena& arena, const GroupedTi
   g.m = s.m, g.n = n, g.n_valid = valid, g.k = s.k, g.k_group = group, g.batch = {{batch, 3}};
   g.a_buffer = a, g.a = batch * s.k, g.a_row = row, g.a_k = 1;
   g.b_buffer = w, g.b = batch * (s.k * n), g.b_k = n * group;
+  g.prefetch = n * 3;
   b.Gemm(g, [&](Expr r, Expr c, tile::Val acc) { b.Store(y, r * valid + c, acc); });
 }
 

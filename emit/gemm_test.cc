@@ -34,6 +34,7 @@ void Build(Kernel& kernel, ExprArena& arena, const Shape& s) {
   g.m = s.m, g.n = s.n, g.n_valid = s.valid, g.k = s.k, g.batch = {{batch, 2}};
   g.a_buffer = a, g.a = batch * s.k, g.a_row = row, g.a_k = 1;
   g.b_buffer = w, g.b = batch * (s.k * s.n), g.b_k = s.n;
+  g.prefetch = s.k == 9 ? s.n * 3 : 0;
   b.Gemm(g, [&](Expr r, Expr c, Val acc) {
     Val v = acc + b.Load(bias, c);
     v = s.long_epilogue ? b.Unary(Op::kTanh, v) * v : b.Binary(Op::kMax, v, b.F(0));

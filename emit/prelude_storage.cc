@@ -38,12 +38,14 @@ FN $u8 $_enc_bool($bool m) { return $_cvt(m & 1, u8); }
 FN $f32 $_dec_f16($u16 r) { return $_half(r); }
 FN $u16 $_enc_f16($f32 x) { return $_unhalf($_sel_f32($_cmp4(x != x), $_as_f32($_as_i32(x) & (si32)0xffc00000), x)); }
 FN $f32 $_dec_bf16($u16 r) { return $_as_f32($_cvt(r, u32) << 16); }
+#ifndef BF16_OF
 FN $u16 $_enc_bf16($f32 x) {
   $u32 u = $_as_u32(x);
   $i32 nan = $_cmp4($_as_i32(u & 0x7fffffffu) > 0x7f800000);
   $u32 r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
   return $_cvt((($u32)nan & ((u >> 16) | 0x40u)) | (~($u32)nan & r), u16);
 }
+#endif
 )";
 
 constexpr const char* kAccess = R"(

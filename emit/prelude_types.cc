@@ -195,6 +195,13 @@ constexpr const char* kNeonGemm = R"(
 #define GEMM_FMA(c, a, b) __asm__ volatile("fmla %0.4s, %1.4s, %2.4s" : "+w"(c) : "w"(a), "w"(b))
 )";
 
+// Rounds as the integer form does, but for denormals, which count as zero here as everywhere.
+constexpr const char* kBf16 = R"(
+#define BF16_OF
+FN vu16 v_enc_bf16(vf32 x) { vu16 r; __asm__("vcvtneps2bf16 %1, %0" : "=v"(r) : "v"(x)); return r; }
+FN su16 s_enc_bf16(sf32 x) { return v_enc_bf16(v_bc_f32(x))[0]; }
+)";
+
 // The instruction template of BrGemm. Volatile: the order of the text is the order of the code.
 constexpr const char* kGemm = R"(
 #define GEMM_LOAD(x, p, i) __asm__ volatile("vmovups %1, %0" : "=" VR(x) : "m"(*(const vf32_m*)((p) + (i) * 4)))
@@ -216,6 +223,7 @@ std::string PreludeTypes(const SocSpec& soc) {
   text += "FN vi32 v_iota_i32(void) { return (vi32){" + iota + "}; }\n";
   text += "FN vi64 v_iota_i64(void) { return (vi64){" + iota + "}; }\n";
   text += soc.IsArm() ? kNeon : soc.masks ? kAvx512 : kAvx2;
+  if (soc.masks && soc.bf16) text += kBf16;
   if (!soc.masks) text += kTails;
   text += kVectorMath;
   text += soc.IsArm() ? kNeonGemm : kGemm;

@@ -174,8 +174,13 @@ void KernelPrinter::PrintLet(const Stmt& s) {
 }
 
 void KernelPrinter::PrintStore(const Stmt& s) {
-  CValue v = Value(s.value);
-  const DType type = TypeOf(s.value);
+  // What the store rounds need not be rounded before.
+  const tile::ValueNode& node = kernel_.values[s.value];
+  const bool twice = node.op == tile::Op::kNarrow && node.storage == DType::kBF16 &&
+                     kernel_.buffers[s.buffer].dtype == DType::kBF16;
+  const tile::ExprId root = twice ? node.a : s.value;
+  CValue v = Value(root);
+  const DType type = TypeOf(root);
   const std::string_view d = ge::Name(kernel_.buffers[s.buffer].dtype);
   const bool tail = vector_ && !vector_->count.empty();
   if (!Varying(s.index)) {
