@@ -117,6 +117,17 @@ class MatMulLowering {
     return linear;
   }
 
+  // Then B is read in whole vectors along k, and stored element by element: the reverse is slower.
+  bool ContiguousAlongK() {
+    LoweringContext c(g_, build_.region, soc_);
+    bool contiguous = false;
+    c.b().For("p", BatchCount(), LoopKind::kSerial, [&](Expr p) {
+      std::optional<Operand> b = OperandB(c, p);
+      contiguous = b && b->k_stride.IsConst(1) && !b->row_stride.IsConst(1);
+    });
+    return contiguous;
+  }
+
   Expr BatchCount() const { return shared_b_ ? Expr(1) : Product(p_.batch); }
 
   // The output's batch index of flat batch `p`; with one B, of flat row `r`, whose row comes last.
@@ -246,6 +257,7 @@ class MatMulLowering {
     const Constant* constant = g_.ConstantOf(node_.inputs[1]);
     if (constant != nullptr) return PackConstant(*constant);
     b_temp_ = build_.AddTemp(BatchCount() * panels_ * p_.k * nb_ * BytesFor(type_, 1));
+    const bool along_k = ContiguousAlongK();
     build_.AddKernel("pack B", [&](LoweringContext& c) {
       tile::Builder& b = c.b();
       int temp = c.AddArg({KernelArg::Kind::kTemp, b_temp_}, "b", type_,
@@ -253,6 +265,13 @@ class MatMulLowering {
       b.For("p", BatchCount() * panels_, LoopKind::kParallel, [&](Expr p) {
         Index batch = Split(p_.batch, panels_.IsConst(1) ? p : FloorDiv(p, panels_));
         Expr first = panels_.IsConst(1) ? Expr(0) : Mod(p, panels_) * nb_;
+        if (along_k) {
+          b.For("c", nb_, LoopKind::kSerial, [&](Expr col) {
+            b.For("k", p_.k, LoopKind::kVector,
+                  [&](Expr k) { PackElement(c, temp, batch, first, p, k, col); });
+          });
+          return;
+        }
         b.For("k", p_.k, LoopKind::kSerial, [&](Expr k) {
           b.For("c", nb_, LoopKind::kVector,
                 [&](Expr col) { PackElement(c, temp, batch, first, p, k, col); });

@@ -122,6 +122,10 @@ TEST(CubeGemm, TransposedWithAlphaAndBeta) {
   ExpectSame(
       "graph g(%x: f32[10,6], %w: f32[10,33], %c: f32[6,1]) -> (%y) { %y = Gemm(%x, %w, %c) "
       "{transA=1} }");
+  // Packed along k, with columns that fill no panel.
+  ExpectSame("graph g(%x: f32[6,21], %k: f32[37,21]) -> (%y) { %y = Gemm(%x, %k) {transB=1} }");
+  ExpectSame("graph g(%x: f32[6,40], %k: f32[n,40]) -> (%y) { %y = Gemm(%x, %k) {transB=1} }",
+             {{"n", 35}});
 }
 
 // The same graph with the convolution's input and outputs blocked by 16, and halos.
