@@ -110,8 +110,12 @@ void LowerGraph(const Graph& g, Compilation& c) {
     const bool code = r.engine == Engine::kVector || r.engine == Engine::kCube;
     out.push_back(code ? LowerRegion(g, r, c.soc, c.request.policy) : Lowered{});
     for (const LoweredKernel& k : out.back().kernels)
-      c.Log(fmt::format("region {}: kernel {} [{}] est {:.1f} us", r.name, k.kernel.name,
-                        k.schedule, k.cost_ns / 1000));
+      c.Log(fmt::format(
+          "region {}: kernel {} [{}]{} est {:.1f} us", r.name, k.kernel.name, k.schedule,
+          k.tiles > 0
+              ? fmt::format(" {:.0f} tiles, on chip {:.1f} KB,", k.tiles, k.on_chip_bytes / 1024)
+              : "",
+          k.cost_ns / 1000));
   }
   for (NodeId n : g.order)
     for (const auto& sub : g.node(n).subgraphs) LowerGraph(*sub, c);

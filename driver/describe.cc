@@ -68,6 +68,7 @@ nlohmann::json Describe(const RegionMap& regions, const LoweredMap& lowered, con
     if (task.kernel >= 0) {
       const LoweredKernel* k = planned.kernels[static_cast<size_t>(task.kernel)];
       record = {{"schedule", k->schedule}, {"flops", k->flops}, {"bytes", k->bytes}};
+      if (k->tiles > 0) record["tiles"] = k->tiles, record["on_chip"] = k->on_chip_bytes;
       if (!k->problem.empty()) record["problem"] = k->problem, record["tile"] = k->tile;
       if (const auto it = region_of.find(k); it != region_of.end()) record["region"] = it->second;
     }

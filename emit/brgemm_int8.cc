@@ -4,7 +4,8 @@
 // B holds four steps of k side by side, so one 32-bit lane of a vector of B meets four bytes of A,
 // broadcast. With VNNI that is one instruction (vpdpbusd: exact, no saturation). Without it the
 // bytes are widened to 16 bits, the even ones and the odd ones apart, and two vpmaddwd add the
-// products in 32 bits; vpmaddubsw would saturate.
+// products in 32 bits; vpmaddubsw would saturate. Product and sum are one piece of assembler: a
+// compiler that moves products ahead of sums runs out of registers.
 // i8 in A counts as its value + 128, that is with its sign bit flipped: tile/tile.h.
 // bf16: two k at a time, f32 accumulators, by vdpbf16ps; without it two f32 multiply-adds.
 #include "emit/prelude.h"
@@ -21,19 +22,18 @@ constexpr int kUnroll = 2;
 constexpr const char* kBytesX86 = R"(
 #define BYTES_LOAD(x, p, i) __asm__ volatile("vmovups %1, %0" : "=" BR(x) : "m"(*(const vi32_m*)((p) + (i))))
 #define BYTES_BROADCAST(x, p, i) __asm__ volatile("vpbroadcastd %1, %0" : "=" BR(x) : "m"(*(const su32_m*)((p) + (i))))
+static const su32 flip_signs = 0x80808080;
+#define BYTES_FLIP(a) __asm__ volatile("vpxord %1%{1to16%}, %0, %0" : "+v"(a) : "m"(flip_signs))
 #define BYTES_DOT(c, a, b) __asm__ volatile("vpdpbusd %2, %1, %0" : "+" BR(c) : BR(a), BR(b))
 #define PAIRS_DOT(c, a, b) __asm__ volatile("vdpbf16ps %2, %1, %0" : "+" BR(c) : BR(a), BR(b))
-FN vi32 pair_dot(vpair a, vpair b) { vi32 c; __asm__("vpmaddwd %2, %1, %0" : "=" BR(c) : BR(a), BR(b)); return c; }
+#define WIDE_DOT(c, a, b) __asm__ volatile("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+" BR(c), "=&" BR(T) : BR(a), BR(b))
 )";
 
 constexpr const char* kBytesNeon = R"(
 #define BYTES_LOAD(x, p, i) __asm__ volatile("ldr %q0, %1" : "=w"(x) : "m"(*(const vi32_m*)((p) + (i))))
 #define BYTES_BROADCAST(x, p, i) __asm__ volatile("ld1r {%0.4s}, %1" : "=w"(x) : "Q"(*(const su32_m*)((p) + (i))))
-FN vi32 pair_dot(vpair a, vpair b) {
-  vi32 c, d;
-  __asm__("smull %0.4s, %2.4h, %3.4h\n\tsmull2 %1.4s, %2.8h, %3.8h\n\taddp %0.4s, %0.4s, %1.4s" : "=&w"(c), "=&w"(d) : "w"(a), "w"(b));
-  return c;
-}
+#define WIDE_DOT(c, a, b) __asm__ volatile("smull %1.4s, %3.4h, %4.4h\n\tsmull2 %2.4s, %3.8h, %4.8h\n\t" \
+  "addp %1.4s, %1.4s, %2.4s\n\tadd %0.4s, %0.4s, %1.4s" : "+w"(c), "=&w"(T), "=&w"(U) : "w"(a), "w"(b))
 )";
 
 constexpr const char* kBytes = R"(
@@ -123,14 +123,15 @@ void KernelPrinter::PrintGemmBytesStep(const BrGemm& g, const std::string& acc,
   for (int r = 0; r < g.m; ++r) {
     Line("vi32 A{}; BYTES_BROADCAST(A{}, {}A, {}L * {} + {} * 4);", r, r, acc, r, Index(g.a_row),
          group);
-    if (flip) Line("A{0} ^= (si32)0x80808080;", r);
+    if (flip && vnni_) Line("BYTES_FLIP(A{});", r);  // a constant would take a register
+    if (flip && !vnni_) Line("A{0} ^= (si32)0x80808080;", r);
     if (!vnni_) Line("const vpair AE{0} = even_unsigned(A{0}), AO{0} = odd_unsigned(A{0});", r);
     for (int v = 0; v < GemmVectors(g); ++v) {
       const std::string c = fmt::format("{}_{}_{}", acc, r, v);
       if (vnni_) {
         Line("BYTES_DOT({}, A{}, B{});", c, r, v);
       } else {
-        Line("{0} += pair_dot(AE{1}, E{2}); {0} += pair_dot(AO{1}, O{2});", c, r, v);
+        Line("{{ vi32 T, U; WIDE_DOT({0}, AE{1}, E{2}); WIDE_DOT({0}, AO{1}, O{2}); }}", c, r, v);
       }
     }
   }

@@ -17,10 +17,11 @@ inline std::vector<Target> TestTargetsAndHost() {
 }
 
 // Runs each kernel as code and in the interpreter on buffers that fill(buffer) makes;
-// same(kernel, got, want) compares the last one. Then the gates: nothing undefined, no spill.
+// same(kernel, got, want) compares the last one. Then the gates: nothing undefined, no spill, and
+// micro-kernels are seen if there are dots.
 template <class Fill, class Same>
 void ExpectLikeInterpreter(const std::vector<tile::Kernel>& kernels, const Target& target,
-                           const Fill& fill, const Same& same) {
+                           const Fill& fill, const Same& same, bool dots = true) {
   std::vector<const tile::Kernel*> pointers;
   for (const tile::Kernel& kernel : kernels) {
     ASSERT_TRUE(Verify(kernel).ok()) << Verify(kernel).message();
@@ -42,8 +43,11 @@ void ExpectLikeInterpreter(const std::vector<tile::Kernel>& kernels, const Targe
   EXPECT_TRUE(undefined->empty()) << undefined->front();
   const auto spills = FindSpills(code.bytes);
   ASSERT_TRUE(spills.ok()) << spills.status().message();
-  EXPECT_TRUE(spills->empty()) << target.soc << " " << target.compiler << ": " << spills->size()
-                               << " spills, first " << spills->front();
+  EXPECT_EQ(spills->loops > 0, dots)
+      << target.soc << " " << target.compiler << ": " << spills->loops << " micro-kernels seen";
+  EXPECT_TRUE(spills->spills.empty())
+      << target.soc << " " << target.compiler << ": " << spills->spills.size() << " spills, first "
+      << spills->spills.front();
 }
 
 // A tile of m rows and nv vectors of columns, the last `missing_columns` of them not stored.

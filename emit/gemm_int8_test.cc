@@ -12,8 +12,9 @@ std::vector<GroupedTile> Tiles(const SocSpec& soc, bool vnni) {
   std::vector<GroupedTile> tiles;
   for (int nv = 1; nv <= (vnni ? 4 : 2); ++nv) {
     int most =
-        vnni ? (soc.vector_registers - 1 - nv) / nv : (soc.vector_registers - 2 * nv - 3) / nv;
+        vnni ? (soc.vector_registers - 1 - nv) / nv : (soc.vector_registers - 2 * nv - 5) / nv;
     if (vnni && nv == 3) most = 8;
+    if (vnni) most = std::min(most, 30 - nv);
     for (int m : {1, 2, most}) tiles.push_back({m, nv, m == 2 ? 16 : 12, 0});
     tiles.push_back({most, nv, 4, 3});
   }

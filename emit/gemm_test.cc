@@ -89,7 +89,7 @@ TEST(EmitGemm, GateSeesSpills) {
   CodeObject code = MustCompile({&kernel}, {"x86-64-v4", "gcc"});
   auto spills = FindSpills(code.bytes);
   if (!spills.ok()) GTEST_SKIP() << spills.status().message();
-  EXPECT_FALSE(spills->empty());
+  EXPECT_FALSE(spills->spills.empty());
 }
 
 // Sums of bytes in int32.

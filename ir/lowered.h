@@ -32,7 +32,8 @@ struct LoweredKernel {
   Expr grid = 1;
   double flops = 0, bytes = 0;  // estimates, at hint sizes
   double cost_ns = 0;
-  std::string schedule;  // for people: "brgemm 14x2 k=576 ..."
+  double tiles = 0, on_chip_bytes = 0;  // register tiles of dots; what one of them touches
+  std::string schedule;                 // for people: "brgemm 14x2 k=576 ..."
   // A kernel with a register tile: the problem that it solves and the tile, "14x2". Else empty.
   std::string problem, tile;
 };

@@ -55,7 +55,7 @@ class Estimate {
   Estimate(const Kernel& kernel, const SocSpec& soc)
       : touched(kernel.buffers.size(), 0.0), k_(kernel), soc_(soc) {}
   void Walk(const Stmt& s, double trips, double lanes, Expr lane);
-  double cycles = 0, flops = 0;
+  double cycles = 0, flops = 0, tiles = 0, on_chip = 0;
   std::vector<double> touched;  // elements of each buffer that are loaded or stored
 
  private:
@@ -98,6 +98,11 @@ void Estimate::Gemm(const tile::BrGemm& gemm, double trips) {
   double macs = trips * gemm.m * gemm.n * Trips(gemm.k);
   for (const auto& [symbol, extent] : gemm.batch) macs *= Trips(extent);
   flops += 2 * macs;
+  tiles += trips;
+  const double depth = macs / std::max(trips, 1.0) / (gemm.m * gemm.n);
+  const double a = BitWidth(k_.buffers[gemm.a_buffer].dtype) / 8.0,
+               b = BitWidth(k_.buffers[gemm.b_buffer].dtype) / 8.0;
+  on_chip = std::max(on_chip, depth * (gemm.m * a + gemm.n * b) + 4.0 * gemm.m * gemm.n);
   touched[gemm.a_buffer] += macs;
   touched[gemm.b_buffer] += macs;
   // Bytes: four products per lane, by one instruction or (widened to 16 bits) by four. bf16: two.
@@ -154,6 +159,7 @@ KernelCost EstimateCost(const Kernel& kernel, const SocSpec& soc) {
   estimate.Walk(kernel.body, 1, 1, 0);
   KernelCost cost;
   cost.flops = estimate.flops;
+  cost.tiles = estimate.tiles, cost.on_chip_bytes = estimate.on_chip;
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
     const tile::Buffer& buffer = kernel.buffers[i];
     if (buffer.is_arg)

@@ -8,9 +8,11 @@
 namespace ge {
 
 struct KernelCost {
-  double flops = 0;  // arithmetic operations
-  double bytes = 0;  // of arguments that are touched, each byte once
-  double ns = 0;     // of the whole grid on one worker
+  double flops = 0;          // arithmetic operations
+  double bytes = 0;          // of arguments that are touched, each byte once
+  double ns = 0;             // of the whole grid on one worker
+  double tiles = 0;          // register tiles of dots
+  double on_chip_bytes = 0;  // the most that one of them reads and writes: A, B and C
 };
 
 KernelCost EstimateCost(const tile::Kernel& kernel, const SocSpec& soc);

@@ -56,6 +56,7 @@ GemmTile ChooseTile(int64_t rows, int64_t cols, const SocSpec& soc, int64_t cols
     if (cols_per_panel && cols_per_panel % (nv * w) != 0) continue;
     int limit = MaxRows(soc, nv);
     if (most_rows > 0) limit = std::min(limit, most_rows);
+    if (limit * nv + nv + 1 > soc.vector_registers) continue;  // not even one row
     if (limit * nv < 4 && nv > 2) continue;
     int64_t tiles = CeilOf(rows, limit);
     int m = static_cast<int>(CeilOf(rows, tiles));

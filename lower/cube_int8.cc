@@ -58,17 +58,25 @@ bool FitsInBytes(const Constant& b, const std::vector<int64_t>& zeros, int64_t i
   return true;
 }
 
-// Without VNNI both halves of B and of A take registers too.
+// Without VNNI both halves of B and of A take registers too, and a mask and a product (on ARM in
+// two halves).
+int WidenedRows(const SocSpec& soc, int nv) {
+  return (soc.vector_registers - 2 * nv - (soc.IsArm() ? 8 : 5)) / nv;
+}
+// With it, one register is left spare: gcc copies one when all are taken.
+int VnniRows(const SocSpec& soc, int nv) { return std::min(MaxRows(soc, nv), 30 - nv); }
 GemmTile ByteTile(int64_t rows, int64_t cols, const SocSpec& soc) {
   GemmTile tile = ChooseTile(rows, cols, soc);
-  if (soc.vnni && soc.masks) return tile;
+  if (soc.vnni && soc.masks) {
+    tile.m = std::min(tile.m, VnniRows(soc, tile.nv));
+    return tile;
+  }
   tile.nv = std::min(tile.nv, 2);
-  tile.m = std::min(tile.m, (soc.vector_registers - 2 * tile.nv - 3) / tile.nv);
+  tile.m = std::min(tile.m, WidenedRows(soc, tile.nv));
   return tile;
 }
 int MaxByteRows(const SocSpec& soc, int nv) {
-  if (soc.vnni && soc.masks) return MaxRows(soc, nv);
-  return (soc.vector_registers - 2 * nv - 3) / nv;
+  return soc.vnni && soc.masks ? VnniRows(soc, nv) : WidenedRows(soc, nv);
 }
 
 // Byte (k, col) of B' and its column sums, packed.

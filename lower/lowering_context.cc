@@ -322,6 +322,7 @@ LoweredKernel LoweringContext::Finish(std::string schedule) {
   out_.flops = cost.flops;
   out_.bytes = cost.bytes;
   out_.cost_ns = cost.ns;
+  out_.tiles = cost.tiles, out_.on_chip_bytes = cost.on_chip_bytes;
   out_.schedule = std::move(schedule);
   return std::move(out_);
 }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file_map.h"
+#include "emit/gates.h"
 #include "om/file.h"
 #include "om/size.h"
 #include "rt/placement.h"
@@ -22,7 +23,7 @@ struct OmOptions {
   std::string model;
   std::vector<std::string> shapes;
   bool plan = false, sections = false, sizes = false, verify = false, ir = false,
-       description = false;
+       description = false, spills = false;
 };
 
 const char* SectionName(om::Section s) {
@@ -96,9 +97,20 @@ void PrintSizes(const om::OmView& v, const std::vector<int64_t>& symbols) {
               ArenaText(v, symbols).c_str());
 }
 
+// The gate on the code of micro-kernels: what must not be there is an error.
+Status ShowSpills(const om::OmView& v) {
+  const std::string code(reinterpret_cast<const char*>(v.code.data()), v.code.size());
+  GE_ASSIGN(const emit::MicroKernels found, emit::FindSpills(code));
+  std::printf("%d loops of micro-kernels, %zu spills\n", found.loops, found.spills.size());
+  if (found.spills.empty()) return {};
+  return Error(Code::kInternal, fmt::format("a micro-kernel moves vectors through the stack:{}",
+                                            found.spills.front()));
+}
+
 Status Show(OmOptions o) {
   GE_ASSIGN(FileMap file, FileMap::Open(o.model));
   GE_ASSIGN(om::OmView view, om::ReadOm(file.bytes(), o.verify));
+  if (o.spills) return ShowSpills(view);
   if (!o.plan && !o.sections && !o.ir && !o.description) o.sizes = o.sections = true;
   std::vector<int64_t> symbols;
   if (!o.shapes.empty()) {
@@ -131,6 +143,7 @@ void AddOmVerb(CLI::App& app, int& exit_code) {
   verb->add_flag("--sections", o->sections, "the section table");
   verb->add_flag("--ir", o->ir, "the optimised graph as text");
   verb->add_flag("--description", o->description, "how it was made, as JSON");
+  verb->add_flag("--spills", o->spills, "look for spilled vectors in the code of micro-kernels");
   verb->add_flag("--verify", o->verify, "check the weights' checksum too");
   verb->callback([o, &exit_code] { exit_code = ExitCode(Show(*o), o->model); });
 }
