@@ -117,12 +117,11 @@ TEST(EmitGemm, Int8) {
                           {}, 1, 0)
                    .back()
                    .As<int32_t>();
-    for (int r = 0; r < 3; ++r) {
-      for (int c = 0; c < 16; ++c) {
+    for (size_t r = 0; r < 3; ++r) {
+      for (size_t c = 0; c < 16; ++c) {
         int32_t sum = 0;
-        for (int k = 0; k < 10; ++k)
-          sum += int32_t{av[static_cast<size_t>(r * 10 + k)]} * wv[static_cast<size_t>(k * 16 + c)];
-        ASSERT_EQ(got[static_cast<size_t>(r * 16 + c)], sum);
+        for (size_t k = 0; k < 10; ++k) sum += int32_t{av[r * 10 + k]} * wv[k * 16 + c];
+        ASSERT_EQ(got[r * 16 + c], sum);
       }
     }
   }
