@@ -49,6 +49,9 @@ std::optional<Window> WindowOf(const Graph& g, const Node& n) {
                        window->pad_hi[i].value() >= 0;
     if (!known) return std::nullopt;
   }
+  // Rows whose windows hold nothing but padding would be made of no rows.
+  const int64_t reach = window->Reach(0).value();
+  if (window->pad_lo[0].value() >= reach || window->pad_hi[0].value() >= reach) return std::nullopt;
   return *window;
 }
 
