@@ -257,6 +257,14 @@ class Ge(unittest.TestCase):
                 self.assertEqual(round(json.load(f)["arena_mb"] * 1e6), planned)
             self.assertEqual(planned, bound)
 
+    def test_om_and_simulate_refuse_shapes_that_do_not_fit(self):
+        for verb in (["om"], ["simulate", "--soc", "Ascend910"]):
+            for shape, fault in (("z:1,3,16,16", "no such input; it has x"), ("x:1,3,16", "the model takes [-1,3,16,16]"),
+                                 ("x:1,4,16,16", "the model takes [-1,3,16,16]")):
+                status, _, err = run("ge", *verb, self.om, "--shape", shape)
+                self.assertEqual(status, 1, shape)
+                self.assertIn(fault, err)
+
     def test_damaged_file_is_refused(self):
         with open(self.om, "rb") as f:
             data = bytearray(f.read())

@@ -37,6 +37,11 @@ std::string InputNames(const om::Plan& plan) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+Status NoSuchInput(const om::Plan& plan, const std::string& name) {
+  return Invalid(
+      fmt::format("--shape {}: the model has no such input; it has {}", name, InputNames(plan)));
+}
+
 void FillRandom(Array& a, uint64_t seed) {
   std::mt19937_64 rng(seed);
   std::normal_distribution<float> normal;
@@ -160,9 +165,7 @@ Result<std::vector<Array>> BindInputs(const rt::Model& model, const InputOptions
                                plan.inputs.size()));
   for (const auto& [name, dims] : options.shapes) {
     const auto named = [&name](const om::IoTensor& io) { return io.name == name; };
-    if (std::none_of(plan.inputs.begin(), plan.inputs.end(), named))
-      return Invalid(fmt::format("--shape {}: the model has no such input; it has {}", name,
-                                 InputNames(plan)));
+    if (std::none_of(plan.inputs.begin(), plan.inputs.end(), named)) return NoSuchInput(plan, name);
   }
   std::vector<Array> arrays;
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
@@ -198,11 +201,29 @@ std::vector<rt::Tensor> Tensors(std::vector<Array>& arrays) {
   return t;
 }
 
+namespace {
+
+// As running would: an input of this name with these dims.
+Status CheckShape(const om::Plan& plan, const std::string& name, const std::vector<int64_t>& dims) {
+  const auto io = std::find_if(plan.inputs.begin(), plan.inputs.end(),
+                               [&](const om::IoTensor& i) { return i.name == name; });
+  if (io == plan.inputs.end()) return NoSuchInput(plan, name);
+  const std::vector<int64_t> known = KnownDims(plan, *io);
+  bool fits = dims.size() == known.size();
+  for (size_t i = 0; fits && i < dims.size(); ++i) fits = known[i] < 0 || known[i] == dims[i];
+  if (fits) return {};
+  return Invalid(fmt::format("--shape {}: dims {}, the model takes {}", name, DimsText(dims),
+                             DimsText(known)));
+}
+
+}  // namespace
+
 Result<std::vector<int64_t>> SymbolsFor(const om::Plan& plan,
                                         const std::vector<std::string>& shapes) {
   std::map<std::string, std::vector<int64_t>> given;
   for (const std::string& s : shapes) {
     GE_ASSIGN(auto shape, ParseShapeOption(s));
+    GE_TRY(CheckShape(plan, shape.first, shape.second));
     given[shape.first] = shape.second;
   }
   std::vector<int64_t> values;
