@@ -53,6 +53,7 @@ class Table(Case):
         status, _, err = self.raw("--model=" + os.path.join(os.path.abspath(MODELS), "chain.onnx"), "--framework=5", "--output=" + self.out,
                                   "--interpret", "--memory_limit=64", "--opt_level=0")
         self.assertNotEqual(status, 0)
+        self.assertIn("E10001: ", err)
         self.assertIn("memory_limit: the arena needs", err)
 
     def test_streams(self):
@@ -81,6 +82,7 @@ class Table(Case):
             self.refused(self.atc("--stream_labels=" + bad, model=model), code)
         status, _, err = self.atc("--stream_labels=nobody:left", model=model)
         self.assertNotEqual(status, 0)
+        self.assertIn("E10016: ", err)
         self.assertIn("stream_labels: the model has no node nobody", err)
 
     def test_every_option_that_works_has_a_test(self):

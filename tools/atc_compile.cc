@@ -209,6 +209,8 @@ Fault FaultOf(const Status& status) {
   const std::string& m = status.message();
   const auto has = [&](const char* text) { return m.find(text) != std::string::npos; };
   if (has("out_nodes names")) return {"E11017", m, "names of nodes with :index, or of values"};
+  if (has("stream_labels: ")) return {"E10016", m, "names of the model's nodes"};
+  if (has("memory_limit: ")) return {"E10001", m, "a larger limit, or none"};
   if (has("input_shape names")) return {"E10016", m, "names of the model's inputs"};
   if (has(" dims given, the model has ")) return {"E10049", m, "as many dims as the model has"};
   if (has(", the model fixes it to ")) return {"E10050", m, "the model's own size, or -1"};
