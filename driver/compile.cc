@@ -191,6 +191,8 @@ Status KeepLimit(Compilation& c) {
   int again = 0, strips = 0;
   c.request.policy.disabled.insert("winograd");
   GE_TRY(PlanAgain(c));
+  // A step may make it larger, for the next ones to make it smaller.
+  int64_t least = std::min(before, c.planned.plan.arena_bytes);
   while (c.planned.plan.arena_bytes > limit && again + strips < kMostSteps) {
     if (RecomputeOne(*c.graph, c.regions, c.lowered, c.planned, &added))
       ++again;
@@ -199,6 +201,7 @@ Status KeepLimit(Compilation& c) {
     else
       break;
     GE_TRY(PlanAgain(c));
+    least = std::min(least, c.planned.plan.arena_bytes);
   }
   const int64_t after = c.planned.plan.arena_bytes;
   const double ns = PredictedNs(c.planned) - ns_before;
@@ -210,7 +213,7 @@ Status KeepLimit(Compilation& c) {
   return Invalid(
       fmt::format("memory_limit: the arena needs {} bytes even with {} values computed "
                   "again and {} in strips; {} are allowed",
-                  after, again, strips, limit));
+                  least, again, strips, limit));
 }
 
 bool HasNode(const Graph& g, const std::string& name) {
