@@ -87,13 +87,14 @@ class Search {
     size_t before = 0, next = plan_.tasks.size();
     for (size_t t : uses_[b]) {
       if (t == full) return false;
-      if (t < full) ++before;
+      // Its own region may write it by several kernels.
+      if (t < full && region_at_[t] != c->region) ++before;
       if (t < full) continue;
-      if (region_at_[t] >= regions_.size()) return false;
+      if (region_at_[t] >= regions_.size() || region_at_[t] == c->region) return false;
       next = std::min(next, t);
       c->late_regions.push_back(region_at_[t]);
     }
-    if (before < 2 || c->late_regions.empty()) return false;  // written and read before
+    if (before < 1 || c->late_regions.empty()) return false;  // read before
     c->freed = BytesOf(b);
     for (ValueId u : r.inputs) {
       const auto in = by_name_.find(g_.value(u).name);
