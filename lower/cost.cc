@@ -109,7 +109,7 @@ void Estimate::Gemm(const tile::BrGemm& gemm, double trips) {
   const double per_lane = gemm.k_group == 4 && soc_.vnni   ? 4
                           : gemm.k_group == 2 && soc_.bf16 ? 2
                                                            : 1;
-  cycles += macs / (soc_.F32Lanes() * soc_.fma_per_cycle * per_lane * 0.75);
+  cycles += macs / (soc_.F32Lanes() * soc_.fma_per_cycle * per_lane * soc_.dot_share);
 }
 
 // The share of trips on which an If's first branch runs, if an index that is compared with a
@@ -166,8 +166,9 @@ KernelCost EstimateCost(const Kernel& kernel, const SocSpec& soc) {
       cost.bytes += std::min(Trips(buffer.elements), estimate.touched[i]) *
                     std::max(BitWidth(buffer.dtype), 1) / 8.0;
   }
-  double rate =
-      cost.bytes > static_cast<double>(soc.l2_bytes) ? soc.dram_gb_per_s : soc.l2_gb_per_s;
+  const double rate = cost.bytes <= static_cast<double>(soc.l2_bytes)   ? soc.l2_gb_per_s
+                      : cost.bytes <= static_cast<double>(soc.l3_bytes) ? soc.l3_gb_per_s
+                                                                        : soc.dram_gb_per_s;
   cost.ns = std::max(estimate.cycles / soc.ghz, cost.bytes / rate);
   return cost;
 }

@@ -21,8 +21,10 @@ struct SocSpec {
   bool bf16 = false;  // dot products of bf16 pairs (vdpbf16ps) at the rate of f32 FMAs
   int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20;
   double ghz = 3.0;
-  int fma_per_cycle = 2;  // vector FMAs
-  double dram_gb_per_s = 15, l2_gb_per_s = 80;
+  int fma_per_cycle = 2;    // vector FMAs
+  double dot_share = 0.75;  // of the FMAs a cycle can do, what a dot reaches
+  int64_t l3_bytes = 0;     // 0: none that is faster than memory
+  double dram_gb_per_s = 15, l3_gb_per_s = 20, l2_gb_per_s = 80;
   std::vector<std::string> cc_flags;  // -march=... and kin
   std::vector<std::string> features;  // CPU feature names that the code needs, checked on load
   bool IsArm() const { return machine == "aarch64"; }
