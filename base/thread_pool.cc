@@ -1,8 +1,11 @@
-// Why it is safe: fn_, context_, chunks_ and step_ are written only between "no claim left and all
-// finished" and the store to state_. A worker reads them between loading a state with claims left
-// and a compare-and-swap on the same state; if the swap succeeds, the job was current all the time.
-// Why no wake-up is lost: a worker counts itself in sleepers_ and then looks at state_ again before
-// it sleeps; a caller stores state_ and then looks at sleepers_ (all sequentially consistent).
+// Why it is safe: what a share says of the job is written only while its range is empty, by the
+// caller before it deals the range out, or by the share's own worker before it puts stolen work
+// into it. Whoever takes from a range reads the job between loading a range that is not empty and a
+// compare-and-swap on the same range; if the swap succeeds, the job was current all the time. A
+// range that comes back to an earlier value means the same again: these steps, not yet taken.
+// Why no wake-up is lost: a worker counts itself in sleepers_ and then looks at its range again
+// before it sleeps; a caller stores the range and then looks at sleepers_ (all sequentially
+// consistent).
 #include "base/thread_pool.h"
 
 #include <linux/futex.h>
@@ -23,8 +26,8 @@ namespace ge {
 namespace {
 
 constexpr auto kSpin = std::chrono::microseconds(40);
-constexpr int kPausesPerLook = 32;       // pauses between two looks at the clock
-constexpr int64_t kClaimsPerWorker = 8;  // fine enough to balance, coarse enough to be cheap
+constexpr int kPausesPerLook = 32;  // pauses between two looks at the clock
+constexpr uint64_t kPart = 4;       // a worker takes this part of what its range still has
 
 void Pause() {
 #if defined(__x86_64__)
@@ -43,12 +46,14 @@ void FutexWake(std::atomic<uint32_t>* word, int count) {
           0);
 }
 
-// Fields of the state.
-uint64_t First(uint64_t state) { return state >> 16 & 0xffff; }
-uint64_t End(uint64_t state) { return state & 0xffff; }
-bool Left(uint64_t state) { return First(state) != End(state); }
-constexpr uint64_t kOneFirst = 1 << 16;
-constexpr int kMaxThreads = 1024;  // keeps the number of claims within a field
+// Fields of a range.
+constexpr int64_t kMostSteps = 0xffff;
+uint64_t First(uint64_t range) { return range >> 16 & kMostSteps; }
+uint64_t End(uint64_t range) { return range & kMostSteps; }
+uint64_t Range(uint64_t epoch, uint64_t first, uint64_t end) {
+  return epoch << 32 | first << 16 | end;
+}
+constexpr int kMaxThreads = 1024;
 
 // Waits until ready() holds; false after kSpin.
 template <class Ready>
@@ -69,13 +74,8 @@ bool SpinUntil(Ready ready) {
 
 }  // namespace
 
-struct ThreadPool::Claim {
-  Fn fn;
-  void* context;
-  int64_t begin, end;
-};
-
-ThreadPool::ThreadPool(int threads) : slept_on_(std::clamp(threads, 1, kMaxThreads)) {
+ThreadPool::ThreadPool(int threads)
+    : shares_(std::clamp(threads, 1, kMaxThreads)), slept_on_(shares_.size()) {
   for (std::atomic<int>& cpu : slept_on_) cpu.store(-1);
   for (int worker = 1; worker < std::min(threads, kMaxThreads); ++worker)
     workers_.emplace_back([this, worker] { Loop(worker); });
@@ -96,29 +96,55 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-bool ThreadPool::ClaimOne(int worker, Claim* claim) {
-  const bool from_front = worker % 2 == 0;
-  uint64_t state = state_.load(std::memory_order_acquire);
-  while (Left(state)) {
-    const int64_t chunks = chunks_.load(std::memory_order_relaxed);
-    const int64_t step = step_.load(std::memory_order_relaxed);
-    claim->fn = fn_.load(std::memory_order_relaxed);
-    claim->context = context_.load(std::memory_order_relaxed);
-    if (state_.compare_exchange_weak(state, from_front ? state + kOneFirst : state - 1,
-                                     std::memory_order_acq_rel, std::memory_order_acquire)) {
-      claim->begin = static_cast<int64_t>(from_front ? First(state) : End(state) - 1) * step;
-      claim->end = std::min(chunks, claim->begin + step);
+// Takes and runs steps from the front of the worker's own range; tells how many, 0 if it is empty.
+int64_t ThreadPool::TakeOwn(int worker) {
+  Share& own = shares_[static_cast<size_t>(worker)];
+  uint64_t range = own.range.load(std::memory_order_acquire);
+  while (First(range) != End(range)) {
+    const Fn fn = own.fn.load(std::memory_order_relaxed);
+    void* const context = own.context.load(std::memory_order_relaxed);
+    const int64_t chunks = own.chunks.load(std::memory_order_relaxed),
+                  step = own.step.load(std::memory_order_relaxed);
+    const uint64_t first = First(range), left = End(range) - first,
+                   taken = std::max<uint64_t>(left / kPart, 1);
+    if (!own.range.compare_exchange_weak(range, Range(range >> 32, first + taken, End(range)),
+                                         std::memory_order_acq_rel, std::memory_order_acquire))
+      continue;
+    const int64_t begin = static_cast<int64_t>(first) * step,
+                  end = begin + static_cast<int64_t>(taken) * step;
+    fn(context, worker, begin, std::min(chunks, end));
+    return static_cast<int64_t>(taken);
+  }
+  return 0;
+}
+
+// Moves the back half of another's range into the worker's own, which is empty. Only within one
+// job: a share that was not dealt to yet must not be written.
+bool ThreadPool::Steal(int worker) {
+  const size_t size = shares_.size(), self = static_cast<size_t>(worker);
+  std::atomic<uint64_t>& own = shares_[self].range;
+  const uint64_t epoch = own.load(std::memory_order_relaxed) >> 32;
+  for (size_t i = 1; i < size; ++i) {
+    std::atomic<uint64_t>& other = shares_[(self + i) % size].range;
+    uint64_t range = other.load(std::memory_order_acquire);
+    while (range >> 32 == epoch && First(range) != End(range)) {
+      const uint64_t first = First(range), end = End(range), middle = first + (end - first) / 2;
+      if (!other.compare_exchange_weak(range, Range(epoch, first, middle),
+                                       std::memory_order_acq_rel, std::memory_order_acquire))
+        continue;
+      own.store(Range(epoch, middle, end), std::memory_order_release);
       return true;
     }
   }
   return false;
 }
 
-// Claims and runs until nothing is left; tells how many claims it did.
+// Runs until nothing is left to take; tells how many steps it did.
 int64_t ThreadPool::Drain(int worker) {
   int64_t done = 0;
-  for (Claim claim; ClaimOne(worker, &claim); ++done)
-    claim.fn(claim.context, worker, claim.begin, claim.end);
+  do {
+    while (const int64_t steps = TakeOwn(worker)) done += steps;
+  } while (Steal(worker));
   return done;
 }
 
@@ -128,19 +154,24 @@ void ThreadPool::Run(Fn fn, void* context, int64_t chunks) {
     fn(context, 0, 0, chunks);
     return;
   }
-  const int64_t step = std::max<int64_t>(1, chunks / (size() * kClaimsPerWorker));
-  const int64_t claims = (chunks + step - 1) / step;
-  fn_.store(fn, std::memory_order_relaxed);
-  context_.store(context, std::memory_order_relaxed);
-  chunks_.store(chunks, std::memory_order_relaxed);
-  step_.store(step, std::memory_order_relaxed);
+  const int64_t step = (chunks + kMostSteps - 1) / kMostSteps, steps = (chunks + step - 1) / step;
+  const int64_t sharers = std::min<int64_t>(size(), steps);
   finished_.store(0, std::memory_order_relaxed);
-  const uint64_t epoch = (state_.load(std::memory_order_relaxed) >> 32) + 1;
-  state_.store(epoch << 32 | static_cast<uint64_t>(claims));
+  ++epoch_;
+  for (int64_t i = sharers - 1; i >= 0; --i) {  // its own last: it is the one that begins at once
+    Share& share = shares_[static_cast<size_t>(i)];
+    share.fn.store(fn, std::memory_order_relaxed);
+    share.context.store(context, std::memory_order_relaxed);
+    share.chunks.store(chunks, std::memory_order_relaxed);
+    share.step.store(step, std::memory_order_relaxed);
+    const auto first = static_cast<uint64_t>(steps * i / sharers),
+               end = static_cast<uint64_t>(steps * (i + 1) / sharers);
+    share.range.store(Range(epoch_, first, end),
+                      i == 0 ? std::memory_order_release : std::memory_order_seq_cst);
+  }
   if (sleepers_.load() > 0) Wake();
 
-  const int64_t own = Drain(0);
-  const int64_t others = claims - own;
+  const int64_t others = steps - Drain(0);
   const auto finished = [&] { return finished_.load(std::memory_order_acquire) == others; };
   while (!SpinUntil(finished)) sched_yield();
   busy_.store(false, std::memory_order_release);
@@ -169,23 +200,33 @@ void ThreadPool::StandAside() {
   }
 }
 
-void ThreadPool::Sleep(int worker) {
+void ThreadPool::Sleep(int worker, uint64_t seen) {
   slept_on_[static_cast<size_t>(worker)].store(sched_getcpu(), std::memory_order_relaxed);
-  const uint32_t seen = bell_.load();
+  const uint32_t rung = bell_.load();
   sleepers_.fetch_add(1);
-  if (!Left(state_.load()) && !stop_.load()) FutexWait(&bell_, seen);
+  if (shares_[static_cast<size_t>(worker)].range.load() >> 32 == seen && !stop_.load())
+    FutexWait(&bell_, rung);
   sleepers_.fetch_sub(1);
 }
 
+// A worker looks for work when its share is of another job than before: then there may be something
+// to take, its own or another's.
 void ThreadPool::Loop(int worker) {
   const FpState fp_state;
+  const std::atomic<uint64_t>& range = shares_[static_cast<size_t>(worker)].range;
+  uint64_t seen = 0;
   while (!stop_.load(std::memory_order_relaxed)) {
-    const int64_t done = Drain(worker);
-    if (done > 0) finished_.fetch_add(done, std::memory_order_release);
-    const auto work = [this] {
-      return Left(state_.load(std::memory_order_acquire)) || stop_.load(std::memory_order_relaxed);
+    const auto work = [&] {
+      return range.load(std::memory_order_acquire) >> 32 != seen ||
+             stop_.load(std::memory_order_relaxed);
     };
-    if (!SpinUntil(work)) Sleep(worker);
+    if (!SpinUntil(work)) {
+      Sleep(worker, seen);
+      continue;
+    }
+    seen = range.load(std::memory_order_acquire) >> 32;
+    if (const int64_t done = Drain(worker); done > 0)
+      finished_.fetch_add(done, std::memory_order_release);
   }
 }
 

@@ -1,9 +1,12 @@
 // ThreadPool: the caller and a fixed number of workers that claim chunks of one job at a time.
 //
-// A job is one word of state: {epoch, claims left}. A worker claims by a compare-and-swap on it, so
-// a late worker can never run a piece of a job that is over. Workers spin for some microseconds
-// between jobs and then sleep. They run jobs only; they never wait for each other. When the pool is
-// busy with another thread's job, the caller does its job alone.
+// A job's chunks are dealt out as one contiguous range for each worker. A worker takes some from
+// the front of its range, ascending, so that what a chunk prefetches is what the same worker does
+// next; when its range is empty it takes the back half of another's. A range is one word, {epoch,
+// first, end}, changed by compare-and-swap, so a late worker can never run a piece of a job that is
+// over. Workers spin for some microseconds between jobs and then sleep. They run jobs only; they
+// never wait for each other. When the pool is busy with another thread's job, the caller does its
+// job alone.
 #pragma once
 
 #include <atomic>
@@ -36,24 +39,28 @@ class ThreadPool {
   void Wake();
 
  private:
-  struct Claim;
+  static constexpr int kLine = 64;
+  // A worker's range of the job, and the job.
+  struct alignas(kLine) Share {
+    std::atomic<uint64_t> range{0};  // epoch << 32 | first << 16 | end
+    std::atomic<Fn> fn{nullptr};
+    std::atomic<void*> context{nullptr};
+    std::atomic<int64_t> chunks{0}, step{1};  // the range counts steps of so many chunks
+  };
   void Loop(int worker);
-  bool ClaimOne(int worker, Claim* claim);
+  int64_t TakeOwn(int worker);
+  bool Steal(int worker);
   int64_t Drain(int worker);
-  void Sleep(int worker);
+  void Sleep(int worker, uint64_t seen);
   void StandAside();
 
-  static constexpr int kLine = 64;
-  alignas(kLine) std::atomic<uint64_t> state_{0};    // epoch << 32 | first << 16 | end
-  alignas(kLine) std::atomic<int64_t> finished_{0};  // claims done of the current job
-  // The job; written only while no claim is left, published by state_.
-  alignas(kLine) std::atomic<Fn> fn_{nullptr};
-  std::atomic<void*> context_{nullptr};
-  std::atomic<int64_t> chunks_{0}, step_{1};
-  alignas(kLine) std::atomic<uint32_t> bell_{0};  // futex of sleeping workers
+  std::vector<Share> shares_;                        // one per worker; the caller's is the first
+  alignas(kLine) std::atomic<int64_t> finished_{0};  // steps done of the current job by workers
+  alignas(kLine) std::atomic<uint32_t> bell_{0};     // futex of sleeping workers
   std::atomic<int> sleepers_{0};
   std::atomic<bool> stop_{false};
   alignas(kLine) std::atomic<bool> busy_{false};  // a caller owns the pool
+  uint64_t epoch_ = 0;                            // the caller's that owns the pool
   std::vector<std::atomic<int>> slept_on_;        // CPU where each worker fell asleep last, or -1
   std::vector<std::thread> workers_;
 };

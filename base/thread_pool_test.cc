@@ -38,6 +38,46 @@ TEST(ThreadPoolTest, EveryChunkOnce) {
   }
 }
 
+// What each worker took, in order. The second worker's first piece lasts until the first has done
+// all that it can get.
+struct Pieces {
+  static constexpr int64_t kChunks = 100;
+  std::vector<std::pair<int64_t, int64_t>> of[2];
+  std::atomic<int64_t> done{0};
+  static void Take(void* context, int worker, int64_t begin, int64_t end) {
+    auto* self = static_cast<Pieces*>(context);
+    auto& mine = self->of[worker];
+    mine.emplace_back(begin, end);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    auto others_wait = [&] { return std::chrono::steady_clock::now() < until; };
+    if (worker == 0)  // the second worker has begun
+      while (self->done < 0 && others_wait()) sched_yield();
+    if (worker == 1 && mine.size() == 1) {
+      self->done = 0;
+      while (self->done < kChunks - (end - begin) && others_wait()) sched_yield();
+    }
+    self->done += end - begin;
+  }
+};
+
+TEST(ThreadPoolTest, RangesAscendAndAreTakenOver) {
+  ThreadPool pool(2);
+  Pieces p;
+  p.done = -1;
+  pool.Run(Pieces::Take, &p, Pieces::kChunks);
+  ASSERT_EQ(p.of[1].size(), 1U);  // all else was taken over
+  EXPECT_EQ(p.of[1][0].first, Pieces::kChunks / 2);
+  EXPECT_EQ(p.of[0][0].first, 0);
+  int runs = 1;
+  for (size_t i = 1; i < p.of[0].size(); ++i) {
+    if (p.of[0][i].first == p.of[0][i - 1].second) continue;
+    ++runs;
+    EXPECT_GE(p.of[0][i].first, p.of[1][0].second);
+  }
+  EXPECT_GE(runs, 2);
+  EXPECT_LE(runs, 8);  // halves of what the other had left
+}
+
 TEST(ThreadPoolTest, ManyCallersShareOnePool) {
   ThreadPool pool(3);
   std::vector<std::thread> callers;
