@@ -4,6 +4,7 @@
 // Invariant: the object needs no symbol of the process that loads it.
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -199,6 +200,8 @@ Status CompileBatch(Build& b, Batch& batch, int number) {
                  fmt::format("{} failed on generated code ({}):\n{}", b.compiler.id,
                              b.kernels[batch.kernels[0]]->name, run.output.substr(0, 2000)));
   }
+  if (access(batch.object.c_str(), R_OK) != 0)
+    return Error(Code::kInternal, b.compiler.path + " compiled generated code and made no file");
   if (!b.cache.enabled()) return {};
   Result<std::string> bytes = ReadWholeFile(batch.object);
   if (!bytes.ok()) return bytes.status();
@@ -282,6 +285,8 @@ Result<std::string> Link(const Build& b) {
   ProcessResult run = RunProcess(argv);
   if (run.exit_code != 0)
     return Error(Code::kInternal, "linking generated code failed:\n" + run.output.substr(0, 2000));
+  if (access(out.c_str(), R_OK) != 0)
+    return Error(Code::kInternal, b.compiler.path + " linked generated code and made no file");
   return ReadWholeFile(out);
 }
 

@@ -129,6 +129,11 @@ class Atc(unittest.TestCase):
         with open(copy, "rb") as f:
             self.assertEqual(f.read(), data)
 
+    def test_output_that_is_no_name(self):
+        for output in (".", "..", self.folder.name + "/.", self.folder.name + "/..", self.folder.name + "/.om"):
+            self.refused(run("atc", "--model=" + os.path.join(MODELS, "conv.onnx"), "--framework=5", "--output=" + output), "E10022")
+        self.assertEqual(os.listdir(self.folder.name), [])
+
     def test_empty_value(self):
         self.refused(run("atc", "--model=", "--framework=5", "--output=" + self.out), "E10004", "[--model]")
 
@@ -176,6 +181,55 @@ class Ge(unittest.TestCase):
         status, _, err = run("ge", "run", self.om, "--shape", "x:900000000000,3,16,16")
         self.assertEqual(status, 1)
         self.assertEqual(len(err.splitlines()), 1)
+
+    def test_numbers_out_of_range(self):
+        """One short sentence: the option and what it may be."""
+        run_, bench, report = ["run", self.om], ["bench", self.om], ["report", self.om, "-o", os.devnull]
+        compare = ["compare", os.path.join(MODELS, "chain.onnx")]
+        simulate = ["simulate", self.om, "--soc", "Ascend910"]
+        for verb, option, values, text in (
+                (run_, "--topk", ("-1",), "0 or more"), (run_, "--repeat", ("0", "-2"), "1 or more"),
+                (run_, "--threads", ("-1", "1025"), "from 0 to 1024"), (run_, "--std", ("0", "nan"), "above 0"),
+                (run_, "--mean", ("inf", "nan"), "finite"), (bench, "--rounds", ("0",), "1 or more"),
+                (bench, "--warmup", ("-1",), "0 or more"), (bench, "--seconds", ("0", "-1", "nan", "inf"), "above 0"),
+                (bench, "--per-kernel", ("-3",), "0 or more"), (bench, "--threads", ("-4", "99999"), "from 0 to 1024"),
+                (report, "--threads", ("-1",), "from 0 to 1024"), (compare, "--threads", ("-1",), "from 0 to 1024"),
+                (compare, "--tolerance", ("-1", "nan"), "0 or more"), (compare, "--most", ("0",), "1 or more"),
+                (simulate, "--streams", ("0", "-1"), "1 or more")):
+            for value in values:
+                status, out, err = run("ge", *verb, option, value)
+                self.assertNotEqual(status, 0, (option, value))
+                self.assertIn("%s: %s is not " % (option, value), err)
+                self.assertIn(text, err)
+                self.assertLess(len(err), 200)
+        for option in ("--topk", "--repeat", "--threads"):
+            status, out, err = run("ge", *run_, option, "many")
+            self.assertNotEqual(status, 0)
+            self.assertIn("many", err)
+
+    def test_random_inputs_are_named_when_a_run_fails(self):
+        """The branch that random numbers take may want other dims."""
+        shape = [mm.value_info("x", mm.F32, ["n"]), mm.value_info("w", mm.F32, ["m"])]
+        path = os.path.join(self.folder.name, "two.onnx")
+        with open(path, "wb") as f:
+            f.write(mm.model(mm.graph("two", [mm.node("Reshape", ["x", "s"], ["r"]), mm.node("Add", ["r", "w"], ["y"])], shape,
+                                      [mm.value_info("y", mm.F32, [4])], [mm.tensor("s", mm.I64, [1], [4])])))
+        om = path.replace(".onnx", ".om")
+        status, _, err = run("atc", "--model=" + path, "--framework=5", "--output=" + om)
+        self.assertEqual(status, 0, err)
+        for verb, file in ((["run"], om), (["bench", "--seconds", "0.1"], om), (["report", "-o", os.devnull], om), (["compare"], path)):
+            status, _, err = run("ge", verb[0], file, *verb[1:])
+            self.assertNotEqual(status, 0, verb)
+            self.assertIn("random values were given to x, w: --input gives real ones, --shape other dims", err)
+        self.assertEqual(run("ge", "run", om, "--shape", "x:4", "w:4")[0], 0)
+
+    def test_folder_without_dumps(self):
+        empty = os.path.join(self.folder.name, "empty")
+        os.makedirs(os.path.join(empty, "inside"))
+        for folder, text in ((empty, "no dump file in this folder"), (os.path.join(self.folder.name, "nowhere"), "nowhere")):
+            status, _, err = run("ge", "dump", folder)
+            self.assertEqual(status, 1)
+            self.assertIn(text, err)
 
     def test_inputs_that_are_not_files(self):
         for path in (self.folder.name, os.path.join(self.folder.name, "absent.npy")):

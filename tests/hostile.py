@@ -56,6 +56,16 @@ class Hostile(unittest.TestCase):
     def add_model(self, initializer):
         return model(graph("g", [node("Add", ["x", "w"], ["y"])], [X], [Y], [initializer]))
 
+    def test_operands_of_different_types(self):
+        """Where ONNX has one type for them, in initialisers and in values."""
+        for op, first, second, more in (("Conv", F32, 11, {}), ("Conv", 11, F32, {}), ("MatMul", F32, 11, {}), ("PRelu", F32, 10, {}),
+                                        ("Concat", F32, 6, {"axis": 0}), ("Max", F32, 7, {}), ("Gemm", F32, 10, {})):
+            dims = [2, 2, 3, 3] if op == "Conv" else [2, 2]
+            w = tensor("w", second, dims, [1] * (36 if op == "Conv" else 4))
+            x, y = value_info("x", first, [1, 2, 5, 5] if op == "Conv" else [2, 2]), value_info("y", first, ["a"] * len(dims))
+            given = model(graph("g", [node(op, ["x", "w"], ["y"], **more)], [x], [y], [w]))
+            self.refused(given, "'y_%s' (%s)" % (op, op), "operand 0 is ", "operand 1 is ", "one type")
+
     def test_empty_and_garbage(self):
         self.refused(b"", "m.onnx")
         self.refused(b"\xff" * 100, "m.onnx")

@@ -34,7 +34,7 @@ def value_info(name, dtype, dims):
 
 
 def tensor(name, dtype, dims, values):
-    pack = {F32: "f", I64: "q", BOOL: "?"}[dtype]
+    pack = {F32: "f", I64: "q", BOOL: "?", 6: "i", 10: "e", 11: "d"}[dtype]
     raw = struct.pack("<%d%s" % (len(values), pack), *values)
     return b"".join(field(1, d) for d in dims) + field(2, dtype) + field(8, name) + field(9, raw)
 

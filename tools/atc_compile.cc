@@ -59,7 +59,10 @@ class ProgressLine {
 Fault CheckPaths(const std::string& model, const std::string& output) {
   const std::filesystem::path path(output);
   std::error_code ignored;
-  if (path.filename() == ".om" || std::filesystem::is_directory(path, ignored))
+  // "." and ".." with the suffix are "..om" and "...om".
+  const std::string name = path.filename();
+  if (name == ".om" || name == "..om" || name == "...om" ||
+      std::filesystem::is_directory(path, ignored))
     return {"E10022", fmt::format("[--output] {} is a folder", output),
             "give --output=FOLDER/NAME"};
   if (std::filesystem::equivalent(path, model, ignored))
@@ -158,6 +161,16 @@ Fault ApplyPrecision(const AtcOptions& o, Policy* policy) {
   return {};
 }
 
+// Kernels are not kept in a folder that cannot be written: that is no fault, but it is slow.
+void NoteCache(const std::string& folder, std::vector<std::string>* notes) {
+  if (folder.empty() || folder == "off") return;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error || access(folder.c_str(), W_OK | X_OK) != 0)
+    notes->push_back(
+        fmt::format("[--cache_dir] {} cannot be written: kernels are not kept", folder));
+}
+
 Fault FillRequest(const AtcOptions& o, Plan* p, std::vector<std::string>* notes) {
   CompileRequest& r = p->request;
   if (Fault f = ReadImportOptions(o, &r); f.any()) return f;
@@ -168,6 +181,7 @@ Fault FillRequest(const AtcOptions& o, Plan* p, std::vector<std::string>* notes)
   r.soc_version = ChipOf(o);
   r.compiler = o.Get("cc");
   r.cache_dir = o.Get("cache_dir");
+  NoteCache(r.cache_dir, notes);
   r.external_weight = std::stoi(o.Get("external_weight"));
   r.count_rewrites = o.Is("export_compile_stat", "2");
   r.policy.opt_level = o.Has("opt_level")       ? std::stoi(o.Get("opt_level"))
@@ -216,11 +230,11 @@ Fault FaultOf(const Status& status) {
   if (has(", the model fixes it to ")) return {"E10050", m, "the model's own size, or -1"};
   if (has("holds no graph")) return {"E16004", m, "another export"};
   switch (status.code()) {
-    case Code::kNotFound: return {"E10410", m, "check the path"};
+    case Code::kNotFound: return {has("cannot create") ? "E13004" : "E10410", m, "check the path"};
     case Code::kUnsupported:
       return {"E16002", m, "another export, or --op_name_map for custom operators"};
     case Code::kResourceExhausted: return {"E13004", m, "check memory and disk"};
-    case Code::kInternal: return {"E19999", m, "report it"};
+    case Code::kInternal: return {"E19999", m, ""};
     default: return {has("cannot write") ? "E13004" : "E16001", m, ""};
   }
 }

@@ -266,7 +266,7 @@ constexpr ErrorRow kErrors[] = {
     {"E10056", "two options exclude each other", "give one"},
     {"E10057", "an option needs another one", "give both"},
     {"E10060", "no such option, or a retired one", "the message has a suggestion"},
-    {"E10410", "the model file does not exist", "check the path"},
+    {"E10410", "the model file, or a file of its weights, does not exist", "check the path"},
     {"E10501", "--singleop names an operator that GE does not have",
      "names of AscendIR or ONNX operators"},
     {"E11017", "--out_nodes names a node or output that the model does not have",
@@ -282,7 +282,8 @@ constexpr ErrorRow kErrors[] = {
     {"E16002", "operators without an implementation, or features that GE lacks",
      "the message lists all of them"},
     {"E16004", "the model file holds no graph", "another export"},
-    {"E19999", "a fault inside GE", "report it with the crash file"},
+    {"E19999", "a fault inside GE, or a C compiler that fails on generated code",
+     "try another --cc, and report the message with the model"},
 };
 
 }  // namespace

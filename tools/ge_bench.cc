@@ -11,6 +11,7 @@
 
 #include "base/file_map.h"
 #include "om/file.h"
+#include "tools/numbers.h"
 #include "tools/peak.h"
 #include "tools/session.h"
 #include "tools/verbs.h"
@@ -97,7 +98,7 @@ Status Bench(BenchOptions& o) {
   std::vector<rt::Tensor> inputs = Tensors(arrays);
   std::vector<rt::Tensor> outputs(model->plan().outputs.size());
   const auto t2 = Clock::now();
-  GE_TRY(run->Execute(inputs, outputs));
+  GE_TRY(Executed(run->Execute(inputs, outputs), *model, o.inputs));
   const auto t3 = Clock::now();
   auto execute = [&] {
     for (rt::Tensor& t : outputs) t = rt::Tensor{};
@@ -163,15 +164,17 @@ void AddBenchVerb(CLI::App& app, int& exit_code) {
   auto* verb = app.add_subcommand("bench", "measure a model; inputs that are not given are random");
   auto o = std::make_shared<BenchOptions>();
   verb->add_option("model", o->model, ".om file")->required();
-  verb->add_option("--threads", o->threads, "workers (0 = CPUs available)");
-  verb->add_option("--warmup", o->warmup, "executions before measuring");
-  verb->add_option("--rounds", o->rounds, "executions at most")->check(CLI::PositiveNumber);
-  verb->add_option("--seconds", o->seconds, "time at most")->check(CLI::PositiveNumber);
+  verb->add_option("--threads", o->threads, "workers (0 = CPUs available)")
+      ->check(Between(0, kMostThreads));
+  verb->add_option("--warmup", o->warmup, "executions before measuring")->check(AtLeast(0));
+  verb->add_option("--rounds", o->rounds, "executions at most")->check(AtLeast(1));
+  verb->add_option("--seconds", o->seconds, "time at most")->check(AboveZero());
   verb->add_option("--input", o->inputs.files, "as for ge run")->expected(1, 1 << 16);
   verb->add_option("--shape", o->shapes, "NAME:dims of a dynamic input that is random")
       ->expected(1, 1 << 16);
   verb->add_option("--per-kernel", o->per_kernel,
-                   "print the N slowest tasks: time, estimate, fraction of the roofline");
+                   "print the N slowest tasks: time, estimate, fraction of the roofline")
+      ->check(AtLeast(0));
   verb->add_option("--json", o->json, "write the figures to this file");
   verb->callback([o, &exit_code] { exit_code = ExitCode(Bench(*o), o->model); });
 }

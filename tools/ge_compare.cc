@@ -19,6 +19,7 @@
 #include "driver/compile.h"
 #include "driver/pipeline.h"
 #include "opt/rule.h"
+#include "tools/numbers.h"
 #include "tools/session.h"
 #include "tools/verbs.h"
 
@@ -142,7 +143,7 @@ Result<Values> Comparison::Execute(const Policy& policy, bool expose) {
   GE_ASSIGN(auto run, rt::Run::Create(model));
   std::vector<rt::Tensor> inputs = Tensors(inputs_);
   std::vector<rt::Tensor> outputs(model->plan().outputs.size());
-  GE_TRY(run->Execute(inputs, outputs));
+  GE_TRY(Executed(run->Execute(inputs, outputs), *model, o_.inputs));
   Values values;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const rt::Tensor& t = outputs[i];
@@ -308,12 +309,13 @@ void AddCompareVerb(CLI::App& app, int& exit_code) {
   verb->add_flag("--outputs-only", o->outputs_only, "leave the values in the middle alone");
   verb->add_option("--tolerance", o->tolerance,
                    "largest error, relative to the largest magnitude of a value")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--most", o->most, "values in the middle at most")->check(CLI::PositiveNumber);
+      ->check(AtLeast(0));
+  verb->add_option("--most", o->most, "values in the middle at most")->check(AtLeast(1));
   verb->add_option("--input", o->inputs.files, "as for ge run; random if not given")
       ->expected(1, 1 << 16);
   verb->add_option("--shape", o->shapes, "NAME:dims of an input")->expected(1, 1 << 16);
-  verb->add_option("--threads", o->threads, "workers (0 = CPUs available)");
+  verb->add_option("--threads", o->threads, "workers (0 = CPUs available)")
+      ->check(Between(0, kMostThreads));
   verb->callback([o, &exit_code] { exit_code = ExitCode(Comparison(*o).Run(), o->model); });
 }
 

@@ -163,15 +163,20 @@ Status ConvertAll(const std::vector<std::string>& paths, const std::string& fold
   if (!folder.empty()) fs::create_directories(folder, error);
   if (error) return Error(Code::kUnavailable, folder + ": " + error.message());
   for (const std::string& path : paths) {
-    if (!fs::is_directory(path)) {
+    if (!fs::is_directory(path, error)) {
       GE_TRY(Convert(path, folder));
       continue;
     }
-    for (const auto& entry : fs::recursive_directory_iterator(path)) {
-      const auto end = entry.path().extension();
-      if (entry.is_regular_file() && end != ".npy" && end != ".csv")
-        GE_TRY(Convert(entry.path().string(), folder));
+    bool found = false;
+    fs::recursive_directory_iterator entry(path, error), last;
+    for (; !error && entry != last; entry.increment(error)) {
+      const auto end = entry->path().extension();
+      if (!entry->is_regular_file(error) || end == ".npy" || end == ".csv") continue;
+      GE_TRY(Convert(entry->path().string(), folder));
+      found = true;
     }
+    if (error) return Error(Code::kUnavailable, path + ": " + error.message());
+    if (!found) return Error(Code::kNotFound, path + ": no dump file in this folder");
   }
   return {};
 }

@@ -17,6 +17,7 @@
 #include "rt/placement.h"
 #include "rt/trace.h"
 #include "soc/model.h"
+#include "tools/numbers.h"
 #include "tools/peak.h"
 #include "tools/report_page.h"
 #include "tools/session.h"
@@ -316,7 +317,7 @@ Result<Json> Collect(ReportOptions& o) {
   }
   out["checks"] = Json::array();
   for (const om::Check& c : plan.checks) out["checks"].push_back(c.message);
-  if (!o.no_run) GE_TRY(Measure(model, arrays, out));
+  if (!o.no_run) GE_TRY(Executed(Measure(model, arrays, out), *model, o.inputs));
   return out;
 }
 
@@ -339,7 +340,8 @@ void AddReportVerb(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<ReportOptions>();
   verb->add_option("model", o->model, ".om file")->required();
   verb->add_option("-o,--output", o->output, "the page (report.html)");
-  verb->add_option("--threads", o->threads, "workers (0 = CPUs available)");
+  verb->add_option("--threads", o->threads, "workers (0 = CPUs available)")
+      ->check(Between(0, kMostThreads));
   verb->add_option("--input", o->inputs.files, "as for ge run")->expected(1, 1 << 16);
   verb->add_option("--shape", o->shapes, "NAME:dims of a dynamic input that is random")
       ->expected(1, 1 << 16);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "tools/numbers.h"
 #include "tools/session.h"
 #include "tools/verbs.h"
 
@@ -68,7 +69,8 @@ Status RunModel(RunOptions& o) {
   GE_ASSIGN(auto run, rt::Run::Create(model));
   std::vector<rt::Tensor> inputs = Tensors(arrays);
   std::vector<rt::Tensor> outputs(model->plan().outputs.size());
-  for (int i = 0; i < o.repeat; ++i) GE_TRY(run->Execute(inputs, outputs));
+  for (int i = 0; i < o.repeat; ++i)
+    GE_TRY(Executed(run->Execute(inputs, outputs), *model, o.inputs));
   if (!o.output.empty()) {
     std::error_code error;
     std::filesystem::create_directories(o.output, error);
@@ -105,11 +107,14 @@ void AddRunVerb(CLI::App& app, int& exit_code) {
   verb->add_option("--output", o->output, "folder for the outputs, one .npy file each");
   verb->add_option("--shape", o->shapes, "NAME:dims of a dynamic input that is raw or random")
       ->expected(1, 1 << 16);
-  verb->add_option("--topk", o->topk, "print the K largest elements of each row of f32 outputs");
-  verb->add_option("--threads", o->threads, "workers (0 = CPUs available)");
-  verb->add_option("--repeat", o->repeat, "number of executions")->check(CLI::PositiveNumber);
-  verb->add_option("--mean", o->inputs.mean, "of pictures: (v / 255 - mean) / std");
-  verb->add_option("--std", o->inputs.std, "of pictures");
+  verb->add_option("--topk", o->topk, "print the K largest elements of each row of f32 outputs")
+      ->check(AtLeast(0));
+  verb->add_option("--threads", o->threads, "workers (0 = CPUs available)")
+      ->check(Between(0, kMostThreads));
+  verb->add_option("--repeat", o->repeat, "number of executions")->check(AtLeast(1));
+  verb->add_option("--mean", o->inputs.mean, "of pictures: (v / 255 - mean) / std")
+      ->check(Finite());
+  verb->add_option("--std", o->inputs.std, "of pictures")->check(AboveZero());
   verb->add_flag("--bgr", o->inputs.bgr, "pictures in BGR order");
   verb->add_flag("--verify", o->verify, "check the weights' checksum too");
   verb->callback([o, &exit_code] { exit_code = ExitCode(RunModel(*o), o->model); });

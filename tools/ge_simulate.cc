@@ -11,6 +11,7 @@
 #include "base/file_map.h"
 #include "om/file.h"
 #include "om/size.h"
+#include "tools/numbers.h"
 #include "tools/session.h"
 #include "tools/simulate.h"
 #include "tools/verbs.h"
@@ -133,8 +134,7 @@ void AddSimulateVerb(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<SimulateOptions>();
   verb->add_option("model", o->model, ".om file");
   verb->add_option("--soc", o->chip, "Ascend310, Ascend310P, Ascend910, Ascend910B or host");
-  verb->add_option("--streams", o->streams, "the most streams that may be used")
-      ->check(CLI::PositiveNumber);
+  verb->add_option("--streams", o->streams, "the most streams that may be used")->check(AtLeast(1));
   verb->add_option("--shape", o->shapes, "NAME:dims of a dynamic input")->expected(1, 1 << 16);
   verb->add_option("--trace", o->trace, "writes the timeline in Chrome's form");
   verb->add_flag("--sources", o->sources, "where each number of the chip is from");

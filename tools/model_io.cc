@@ -53,6 +53,10 @@ Fault ReadOutputTypes(const AtcOptions& options, std::vector<OutputType>* types)
     OutputType& type = types->emplace_back();
     type.output = static_cast<int>(it - outputs.begin());
     if (Fault f = ReadType(part.substr(colon + 1), &type.dtype); f.any()) return f;
+    for (const OutputType& other : *types)
+      if (other.output == type.output && other.dtype != type.dtype)
+        return {"E10003", fmt::format("[--output_type] gives [{}] two types", name),
+                "one type for each output"};
   }
   return {};
 }
@@ -134,7 +138,12 @@ Fault ReadOpNames(const AtcOptions& options, std::map<std::string, std::string>*
       return {"E13010",
               fmt::format("[--op_name_map] line {}: no operator is called {}", number, parts[1]),
               "names of ONNX operators"};
-    (*names)[parts[0]] = parts[1];
+    if (const auto [at, fresh] = names->emplace(parts[0], parts[1]);
+        !fresh && at->second != parts[1])
+      return {"E10014",
+              fmt::format("[--op_name_map] line {}: {} is {} and {}", number, parts[0], at->second,
+                          parts[1]),
+              "one operator for each name"};
   }
   return {};
 }

@@ -105,6 +105,30 @@ Result<Array> ReadInput(const std::string& path, DType dtype, const std::vector<
   return a;
 }
 
+// The file of each input, in the model's order; "" where none was given.
+Result<std::vector<std::string>> FilesOf(const om::Plan& plan, const InputOptions& options) {
+  std::vector<std::string> files(plan.inputs.size()), in_order;
+  std::vector<bool> named(plan.inputs.size());
+  for (const std::string& f : options.files) {
+    const auto io = std::find_if(plan.inputs.begin(), plan.inputs.end(), [&](const auto& input) {
+      return f.starts_with(input.name + "=");
+    });
+    if (io == plan.inputs.end()) {
+      in_order.push_back(f);
+      continue;
+    }
+    const auto i = static_cast<size_t>(io - plan.inputs.begin());
+    files[i] = f.substr(io->name.size() + 1);
+    named[i] = true;
+  }
+  if (in_order.size() > files.size())
+    return Invalid(fmt::format("{} input files given, the model has {} inputs", in_order.size(),
+                               files.size()));
+  for (size_t i = 0; i < in_order.size(); ++i)
+    if (!named[i]) files[i] = in_order[i];
+  return files;
+}
+
 }  // namespace
 
 void SayOutOfMemory() {
@@ -148,21 +172,7 @@ Result<std::shared_ptr<const rt::Model>> LoadModel(const std::string& path, int 
 
 Result<std::vector<Array>> BindInputs(const rt::Model& model, const InputOptions& options) {
   const om::Plan& plan = model.plan();
-  std::map<std::string, std::string> by_name;
-  std::vector<std::string> in_order;
-  for (const std::string& f : options.files) {
-    bool named = false;
-    for (const om::IoTensor& io : plan.inputs)
-      if (f.starts_with(io.name + "=")) {
-        by_name[io.name] = f.substr(io.name.size() + 1);
-        named = true;
-        break;
-      }
-    if (!named) in_order.push_back(f);
-  }
-  if (in_order.size() > plan.inputs.size())
-    return Invalid(fmt::format("{} input files given, the model has {} inputs", in_order.size(),
-                               plan.inputs.size()));
+  GE_ASSIGN(const std::vector<std::string> files, FilesOf(plan, options));
   for (const auto& [name, dims] : options.shapes) {
     const auto named = [&name](const om::IoTensor& io) { return io.name == name; };
     if (std::none_of(plan.inputs.begin(), plan.inputs.end(), named)) return NoSuchInput(plan, name);
@@ -172,10 +182,8 @@ Result<std::vector<Array>> BindInputs(const rt::Model& model, const InputOptions
     const om::IoTensor& io = plan.inputs[i];
     std::vector<int64_t> dims = KnownDims(plan, io);
     if (auto it = options.shapes.find(io.name); it != options.shapes.end()) dims = it->second;
-    std::string file = i < in_order.size() ? in_order[i] : "";
-    if (auto it = by_name.find(io.name); it != by_name.end()) file = it->second;
-    if (!file.empty()) {
-      GE_ASSIGN(Array a, ReadInput(file, static_cast<DType>(io.dtype), dims, options));
+    if (!files[i].empty()) {
+      GE_ASSIGN(Array a, ReadInput(files[i], static_cast<DType>(io.dtype), dims, options));
       arrays.push_back(std::move(a));
       continue;
     }
@@ -191,6 +199,19 @@ Result<std::vector<Array>> BindInputs(const rt::Model& model, const InputOptions
     arrays.push_back(std::move(a));
   }
   return arrays;
+}
+
+Status Executed(Status status, const rt::Model& model, const InputOptions& options) {
+  if (status.ok()) return status;
+  const auto files = FilesOf(model.plan(), options);
+  std::string random;
+  for (size_t i = 0; files.ok() && i < files->size(); ++i)
+    if ((*files)[i].empty()) random += (random.empty() ? "" : ", ") + model.plan().inputs[i].name;
+  if (random.empty()) return status;
+  return Error(status.code(),
+               fmt::format("{}; random values were given to {}: --input gives real ones, --shape "
+                           "other dims",
+                           status.message(), random));
 }
 
 std::vector<rt::Tensor> Tensors(std::vector<Array>& arrays) {

@@ -24,6 +24,8 @@ Result<std::shared_ptr<const rt::Model>> LoadModel(const std::string& path, int 
                                                    bool verify_weights = false);
 // One array per model input: from the files, else seeded random values.
 Result<std::vector<Array>> BindInputs(const rt::Model& model, const InputOptions& options);
+// What Execute said; a failure names the inputs that hold random values and may be the reason.
+Status Executed(Status status, const rt::Model& model, const InputOptions& options);
 std::vector<rt::Tensor> Tensors(std::vector<Array>& arrays);
 // "NAME:1,3,224,224": the last ':' splits.
 Result<std::pair<std::string, std::vector<int64_t>>> ParseShapeOption(const std::string& text);

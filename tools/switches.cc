@@ -142,8 +142,14 @@ Fault ReadLabels(const std::string& text, Policy* policy) {
     if (colon == std::string::npos || colon == 0 || colon + 1 == part.size())
       return {"E10003", fmt::format("Value [{}] in [--stream_labels] is not node:label", part),
               "/encoder/conv1:left;/encoder/conv2:right"};
-    policy->stream_labels[part.substr(0, colon)] = part.substr(colon + 1);
-    labels.insert(part.substr(colon + 1));
+    const std::string node = part.substr(0, colon), label = part.substr(colon + 1);
+    if (const auto [at, fresh] = policy->stream_labels.emplace(node, label);
+        !fresh && at->second != label)
+      return {"E10003",
+              fmt::format("[--stream_labels] gives [{}] the labels [{}] and [{}]", node, at->second,
+                          label),
+              "one label for each node"};
+    labels.insert(label);
   }
   if (labels.size() > om::kMostLanes)
     return {"E10001", fmt::format("[--stream_labels] has {} labels", labels.size()),

@@ -322,19 +322,26 @@ struct Dumper {
   }
 };
 
-// Leaves the names of the tasks that the layers ask for.
-void KeepLayers(const std::set<std::string>& layers, const Json& description, Dumper* dumper) {
+// Leaves the names of the tasks that the layers ask for; the layers that no task is part of.
+std::set<std::string> KeepLayers(const std::set<std::string>& layers, const Json& description,
+                                 Dumper* dumper) {
   const Json &tasks = description["tasks"], &regions = description["regions"];
+  std::set<std::string> unknown = layers;
   for (size_t t = 0; t < dumper->names.size() && !layers.empty(); ++t) {
-    bool keep = layers.contains(dumper->names[t].second);
+    bool keep = false;
+    const auto match = [&](const std::string& name) {
+      keep = layers.contains(name) || keep;
+      unknown.erase(name);
+    };
+    match(dumper->names[t].second);
     const Json& region = t < tasks.items.size() ? tasks.items[t]["region"] : Json();
     const auto r = static_cast<size_t>(region.number);
     if (!region.IsNull() && r < regions.items.size())
       for (const char* list : {"nodes", "origins"})
-        for (const Json& node : regions.items[r][list].items)
-          keep = keep || layers.contains(node.string);
+        for (const Json& node : regions.items[r][list].items) match(node.string);
     if (!keep) dumper->names[t].second.clear();
   }
+  return unknown;
 }
 
 // Kernels of one region may each write a part of its output: it is whole after the last of them.
@@ -431,7 +438,10 @@ std::function<void(const rt::Run&, size_t task, bool done)> DumperOf(const rt::M
   dumper->times = std::vector<std::atomic<int64_t>>(dumper->names.size());
   ReadStorage(description, dumper.get());
   FindPartial(description, dumper.get());
-  if (found != settings->models.end()) KeepLayers(found->second, description, dumper.get());
+  if (found != settings->models.end())
+    for (const std::string& layer : KeepLayers(found->second, description, dumper.get()))
+      Warn("dump", "model " + name + " has no node " + layer +
+                       ", or no task makes it: nothing is dumped for it");
   return [dumper](const rt::Run& run, size_t task, bool done) { dumper->Seen(run, task, done); };
 }
 

@@ -36,6 +36,12 @@ aclError Fail(aclError code, const char* function, const std::string& message) {
   return code;
 }
 
+void Warn(const char* function, const std::string& message) {
+  LastError& mine = Mine();
+  mine.message = std::string("warning: ") + function + ": " + message + "\n";
+  if (PrintsErrors()) std::printf("[WARNING] ASCENDCL %s", mine.message.c_str());
+}
+
 aclError NotSupported(const char* function) {
   return Fail(ACL_ERROR_API_NOT_SUPPORT, function,
               "not supported by this library: it needs Ascend hardware");

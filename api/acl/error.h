@@ -14,6 +14,8 @@ namespace ge::acl {
 // Records and returns `code`. `function` is the public function's name.
 aclError Fail(aclError code, const char* function, const std::string& message);
 aclError NotSupported(const char* function);
+// Something that worked and will surprise: a message, but no code.
+void Warn(const char* function, const std::string& message);
 // A failure of the runtime: its code by what went wrong, `fallback` if nothing closer is known.
 aclError Fail(const Status& status, aclError fallback, const char* function);
 

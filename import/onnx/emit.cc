@@ -70,6 +70,7 @@ Result<NodeId> Emitter::Add(NodeDraft draft) {
   }
   graph_.nodes.push_back(std::move(n));
   graph_.order.push_back(id);
+  GE_TRY(CheckSharedTypes(graph_, graph_.node(id)));
   GE_TRY(Infer(graph_, graph_.node(id)));
   return id;
 }

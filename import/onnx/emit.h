@@ -23,6 +23,9 @@ struct NodeDraft {
   std::vector<std::unique_ptr<Graph>> subgraphs;
 };
 
+// A fault if operands of a node differ in type where ONNX has one type for them.
+Status CheckSharedTypes(const Graph& g, const Node& n);
+
 class Emitter {
  public:
   explicit Emitter(Graph& g) : graph_(g) {}

@@ -91,6 +91,13 @@ def main():
     check(any(struct.pack("<%df" % len(v), *v) == x for v in (read_npy(p)[1] for p in inputs)), "the model's input is not there")
     layered = dump("tuned", "dumps", dump_list=[{"model_name": "tuned", "layer": ["Relu2"]}])
     check(0 < len(layered) < len(files), "one layer gave %d of %d files" % (len(layered), len(files)))
+    done = subprocess.run(["clients/dump", "tuned.om", "dump.json", "x1.bin"], capture_output=True, text=True,
+                          env={**os.environ, "ASCEND_SLOG_PRINT_TO_STDOUT": "1"})
+    check("WARNING" not in done.stdout, "a warning though the layer is there: " + done.stdout)
+    check(dump("tuned", "dumps", dump_list=[{"model_name": "tuned", "layer": ["Relu2", "Absent"]}]) != [], "a layer that is there")
+    done = subprocess.run(["clients/dump", "tuned.om", "dump.json", "x1.bin"], capture_output=True, text=True,
+                          env={**os.environ, "ASCEND_SLOG_PRINT_TO_STDOUT": "1"})
+    check("model tuned has no node Absent" in done.stdout, "no warning of a layer that is not there: " + done.stdout)
     statistics = dump("tuned", "dumps", dump_data="stats")
     with open([f for f in statistics if "Softmax" in f][0]) as f:
         lines = f.read().splitlines()

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <random>
 #include <string>
@@ -469,11 +470,14 @@ bool StillWorks() {
 
 int main(int argc, char** argv) {
   if (argc < 4) return 2;
+  // Profiles, dumps and whatever else random calls write: gone at the end.
+  std::string folder = (std::filesystem::temp_directory_path() / "acl_fuzz.XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) return 2;
   const double seconds = std::atof(argv[1]);
   const int threads = std::atoi(argv[2]);
   const uint64_t seed = std::strtoull(argv[3], nullptr, 10);
   for (int i = 4; i < argc; ++i) {
-    files.push_back(argv[i]);
+    files.push_back(std::filesystem::absolute(argv[i]).string());
     std::vector<char>& data = contents.emplace_back();
     FILE* f = std::fopen(argv[i], "rb");
     if (f == nullptr) return 2;
@@ -482,6 +486,7 @@ int main(int argc, char** argv) {
       data.insert(data.end(), chunk, chunk + n);
     std::fclose(f);
   }
+  std::filesystem::current_path(folder);
   aclInit(nullptr);
   const auto end =
       std::chrono::steady_clock::now() +
@@ -497,5 +502,7 @@ int main(int argc, char** argv) {
   const bool works = StillWorks();
   std::printf("%ld calls, %ld of them successful, %ld callbacks; afterwards %s\n", calls.load(),
               good.load(), called.load(), works ? "all works" : "NOTHING WORKS");
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
   return works ? 0 : 1;
 }
