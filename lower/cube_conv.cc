@@ -164,13 +164,17 @@ class ConvLowering {
     panels_ = (per_group + nb_ - 1) / nb_;
     const double ns = static_cast<double>(Depth()) * tile_.nv / soc_.fma_per_cycle / soc_.ghz /
                       (pairs_ ? 2 : 1);  // of a pixel
-    const double others =
-        static_cast<double>(HintValue(s_.n)) * static_cast<double>(panels_ * Units());
-    chunk_ =
-        flat_ ? RowsPerChunk(soc_, ns * tile_.m, HintValue(CeilDiv(row_pixels_, tile_.m)), others) *
-                    tile_.m
-              : RowsPerChunk(soc_, ns * static_cast<double>(HintValue(s_.ow)), HintValue(s_.oh),
-                             others);
+    const int64_t panels = panels_ * Units();
+    const int64_t bytes = BytesFor(weight_type_, Depth() * nb_ * panels);
+    rows_outside_ = RowsOutside(soc_, static_cast<double>(bytes), s_);
+    const int64_t inside = rows_outside_ ? panels : 1;  // panels of the same rows in turn
+    const double turn = ns * static_cast<double>(inside),
+                 others = static_cast<double>(HintValue(s_.n) * panels / inside);
+    chunk_ = flat_ ? RowsPerChunk(soc_, turn * tile_.m, HintValue(CeilDiv(row_pixels_, tile_.m)),
+                                  others) *
+                         tile_.m
+                   : RowsPerChunk(soc_, turn * static_cast<double>(HintValue(s_.ow)),
+                                  HintValue(s_.oh), others);
     // A weight panel larger than half of L2 must be read once only.
     if (static_cast<double>(Depth() * nb_ * BytesFor(weight_type_, 1)) >
         static_cast<double>(soc_.l2_bytes) / 4) {
@@ -232,10 +236,7 @@ class ConvLowering {
     Expr groups = CeilDiv(extent, chunk_);
     Expr panels = panels_ * Units();
     c.b().For("p", s_.n * panels * groups, LoopKind::kParallel, [&](Expr p) {
-      Expr part = groups.IsConst(1) ? Expr(0) : Mod(p, groups),
-           rest = groups.IsConst(1) ? p : FloorDiv(p, groups);
-      Expr n = s_.n.IsConst(1) ? Expr(0) : FloorDiv(rest, panels),
-           panel = s_.n.IsConst(1) ? rest : Mod(rest, panels);
+      const auto [n, panel, part] = PlaceOfChunk(p, s_.n, panels, groups, rows_outside_);
       if (last_ == nb_) return Chunk(c, {n, panel, nb_}, part);
       c.b().If(
           c.b().Cast(c.b().Index(Lt(panel, panels_ - 1)), DType::kBool),
@@ -359,7 +360,7 @@ class ConvLowering {
   std::string node_, problem_;
   PaddedInput in_;
   GemmTile tile_;
-  bool flat_ = false, pairs_ = false;
+  bool flat_ = false, pairs_ = false, rows_outside_ = false;
   DType weight_type_ = DType::kF32;
   Expr row_pixels_, rows_;
   int64_t chunk_ = 1, panels_ = 1;

@@ -69,6 +69,16 @@ Lowered LowerWinograd(const Graph& g, const Region& region, const SocSpec& soc, 
 bool PrefersWinogradRow(const ConvShape& s, const SocSpec& soc, const Policy& policy);
 Lowered LowerWinogradRow(const Graph& g, const Region& region, const SocSpec& soc,
                          const ConvShape& s);
+// Should chunks that follow each other be panels of the same rows, not rows of the same panel? A
+// worker claims neighbours: it then reads mostly what it wrote itself, and few lines of activations
+// are in the caches of two workers, from where they are slow to write again. But each worker reads
+// all the weights.
+bool RowsOutside(const SocSpec& soc, double weight_bytes, const ConvShape& s);
+// Chunk p of images x panels x parts of the rows, in the one order or the other.
+struct ChunkPlace {
+  Expr n, panel, part;
+};
+ChunkPlace PlaceOfChunk(Expr p, Expr images, Expr panels, Expr parts, bool rows_outside);
 // Output rows of a chunk that do enough work for one worker's turn.
 int64_t RowsPerChunk(const SocSpec& soc, double ns_per_row, int64_t rows, double other_chunks);
 

@@ -60,15 +60,17 @@ class DepthwiseLowering {
     x_ = PaddedArg(c, s_, in_);
     w_ = c.AddArg({KernelArg::Kind::kPack, weights_}, "w", DType::kF32,
                   build_.lowered.packs[weights_].bytes / 4, false);
-    const double ns = static_cast<double>(HintValue(s_.ow) * s_.kh * s_.kw) * 0.4;
+    // As the products around it, which have some six times fewer channels on their other side.
+    const double channels = static_cast<double>(s_.c.value());
+    const bool rows_outside = RowsOutside(build_.soc, channels * channels / 6 * 4, s_);
+    const int64_t planes = rows_outside ? HintValue(in_.c1) : 1;
+    const double ns = static_cast<double>(HintValue(s_.ow) * s_.kh * s_.kw * planes) * 0.4;
     const int64_t rows = RowsPerChunk(build_.soc, ns, HintValue(s_.oh),
-                                      static_cast<double>(HintValue(s_.n * in_.c1)));
-    Expr groups = CeilDiv(s_.oh, rows);
+                                      static_cast<double>(HintValue(s_.n * in_.c1) / planes));
+    const Expr groups = CeilDiv(s_.oh, rows);
     c.b().For("p", s_.n * in_.c1 * groups, LoopKind::kParallel, [&](Expr p) {
-      Expr part = groups.IsConst(1) ? Expr(0) : Mod(p, groups),
-           plane = groups.IsConst(1) ? p : FloorDiv(p, groups);
-      Expr n = s_.n.IsConst(1) ? Expr(0) : FloorDiv(plane, in_.c1),
-           c1 = s_.n.IsConst(1) ? plane : Mod(plane, in_.c1);
+      const ChunkPlace at = PlaceOfChunk(p, s_.n, in_.c1, groups, rows_outside);
+      const Expr n = at.n, c1 = at.panel, part = at.part;
       Expr first = part * rows;
       Expr count = DivisibleBy(s_.oh, rows) ? Expr(rows) : Min(rows, s_.oh - first);
       c.b().For("y", count, LoopKind::kSerial, [&](Expr y) { Row(c, {n, c1, first + y}); });

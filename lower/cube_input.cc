@@ -175,6 +175,21 @@ void ZeroPadLanes(LoweringContext& c, const ConvShape& s, Expr n, Expr y, Expr x
   }
 }
 
+bool RowsOutside(const SocSpec& soc, double weight_bytes, const ConvShape& s) {
+  const double input = static_cast<double>(HintValue(s.n * s.c * s.h * s.w)) *
+                       static_cast<double>(BytesFor(s.type, 1));
+  return weight_bytes <= static_cast<double>(soc.l2_bytes) / 2 && weight_bytes <= 4 * input;
+}
+
+ChunkPlace PlaceOfChunk(Expr p, Expr images, Expr panels, Expr parts, bool rows_outside) {
+  const Expr inner = rows_outside ? panels : parts, outer = rows_outside ? parts : panels;
+  const Expr low = inner.IsConst(1) ? Expr(0) : Mod(p, inner),
+             rest = inner.IsConst(1) ? p : FloorDiv(p, inner);
+  const Expr n = images.IsConst(1) ? Expr(0) : FloorDiv(rest, outer),
+             high = images.IsConst(1) ? rest : Mod(rest, outer);
+  return rows_outside ? ChunkPlace{n, low, high} : ChunkPlace{n, high, low};
+}
+
 int64_t RowsPerChunk(const SocSpec& soc, double ns_per_row, int64_t rows, double other_chunks) {
   (void)soc;
   rows = std::max<int64_t>(rows, 1);

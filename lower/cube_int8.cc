@@ -170,12 +170,15 @@ class ByteConv {
     panels_ = (o_ + nb_ - 1) / nb_;
     const double ns =
         static_cast<double>(Depth()) / 4 * tile_.nv / soc_.fma_per_cycle / soc_.ghz;  // of a pixel
-    const double others = static_cast<double>(HintValue(s_.n)) * static_cast<double>(panels_);
-    chunk_ = flat_
-                 ? RowsPerChunk(soc_, ns * tile_.m, HintValue(CeilDiv(pixels_, tile_.m)), others) *
-                       tile_.m
-                 : RowsPerChunk(soc_, ns * static_cast<double>(HintValue(s_.ow)), HintValue(s_.oh),
-                                others);
+    rows_outside_ = RowsOutside(soc_, static_cast<double>(Depth() * nb_ * panels_), s_);
+    const int64_t inside = rows_outside_ ? panels_ : 1;  // panels of the same rows in turn
+    const double turn = ns * static_cast<double>(inside),
+                 others = static_cast<double>(HintValue(s_.n) * panels_ / inside);
+    chunk_ =
+        flat_ ? RowsPerChunk(soc_, turn * tile_.m, HintValue(CeilDiv(pixels_, tile_.m)), others) *
+                    tile_.m
+              : RowsPerChunk(soc_, turn * static_cast<double>(HintValue(s_.ow)), HintValue(s_.oh),
+                             others);
     // A weight panel larger than a quarter of L2 must be read once only.
     if (static_cast<double>(Depth()) * nb_ > static_cast<double>(soc_.l2_bytes) / 4)
       chunk_ = std::max(chunk_, HintValue(flat_ ? pixels_ : s_.oh));
@@ -192,10 +195,7 @@ class ByteConv {
     }
     Expr groups = CeilDiv(flat_ ? pixels_ : s_.oh, chunk_);
     c.b().For("p", s_.n * panels_ * groups, LoopKind::kParallel, [&](Expr p) {
-      Expr part = groups.IsConst(1) ? Expr(0) : Mod(p, groups),
-           rest = groups.IsConst(1) ? p : FloorDiv(p, groups);
-      Expr n = s_.n.IsConst(1) ? Expr(0) : FloorDiv(rest, panels_),
-           panel = s_.n.IsConst(1) ? rest : Mod(rest, panels_);
+      const auto [n, panel, part] = PlaceOfChunk(p, s_.n, panels_, groups, rows_outside_);
       Chunk(c, n, panel, part, part * chunk_);
     });
   }
@@ -267,7 +267,7 @@ class ByteConv {
   ConvShape s_;
   PaddedInput in_;
   GemmTile tile_;
-  bool flat_ = false;
+  bool flat_ = false, rows_outside_ = false;
   Expr pixels_;
   int64_t o_ = 1, chunk_ = 1, panels_ = 1;
   std::vector<int64_t> zeros_;
