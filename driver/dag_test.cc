@@ -21,6 +21,7 @@
 #include "om/size.h"
 #include "plan/interpreted.h"
 #include "plan/planner.h"
+#include "plan/spill.h"
 #include "plan/validate.h"
 #include "rt/runtime.h"
 
@@ -108,10 +109,11 @@ struct Ran {
   int lanes = 0, tasks = 0;
   std::string plan;
   int64_t arena = 0, bound = 0, unaliased = 0;
-  int again = 0, strips = 0;
+  int again = 0, strips = 0, spilled = 0;
 };
 
-// With policy.memory_limit, values are computed again or in strips as long as that helps.
+// With policy.memory_limit, values are computed again or in strips as long as that helps, then
+// spilled; of these only what is not disabled.
 Result<Ran> RunDag(const std::string& text, const Policy& policy, int threads) {
   GE_ASSIGN(std::unique_ptr<Graph> g, ParseGraph(text));
   GE_ASSIGN(const SocSpec soc, FindSoc("x86-64-v3", nullptr));
@@ -132,18 +134,19 @@ Result<Ran> RunDag(const std::string& text, const Policy& policy, int threads) {
   };
   GE_TRY(plan());
   Ran ran;
-  double ns = 0;
+  const auto may = [&](const char* what) { return !policy.disabled.contains(what); };
   while (policy.memory_limit > 0 && planned.plan.arena_bytes > policy.memory_limit &&
          ran.again + ran.strips < 20) {
-    if (RecomputeOne(*g, regions, lowered, planned, &ns))
+    if (may("recompute") && RecomputeOne(*g, regions, lowered, planned, may("spill")))
       ++ran.again;
-    else if (SplitIntoStrips(*g, regions, lowered, planned))
+    else if (may("strips") && SplitIntoStrips(*g, regions, lowered, planned))
       ++ran.strips;
     else
       break;
     GE_TRY(Verify(*g));
     GE_TRY(plan());
   }
+  if (policy.memory_limit > 0 && may("spill")) SpillValues(planned, policy.memory_limit, policy);
   GE_TRY(ValidatePlan(planned.plan).In(om::ToString(planned.plan)));
   EXPECT_GE(planned.plan.arena_bytes, planned.arena_lower_bound);
   ran.plan = om::ToString(planned.plan);
@@ -152,6 +155,7 @@ Result<Ran> RunDag(const std::string& text, const Policy& policy, int threads) {
   for (const om::Task& t : planned.plan.tasks) {
     ++ran.tasks;
     ran.lanes = std::max(ran.lanes, t.lane + 1);
+    ran.spilled += t.kind == om::TaskKind::kSpill;
   }
   om::OmContents file;
   for (size_t i = 0; i < planned.kernels.size(); ++i) {
@@ -263,6 +267,7 @@ TEST(RandomDags, ComputingAgainKeepsEveryBit) {
     policy.max_streams = 1;
     const auto a = RunDag(dag.text, policy, 1);
     ASSERT_TRUE(a.ok()) << i << ": " << a.status().message() << "\n" << dag.text;
+    policy.disabled = {"spill"};
     policy.memory_limit = std::max<int64_t>(1, a->arena * 3 / 4);
     const auto b = RunDag(dag.text, policy, 1);
     ASSERT_TRUE(b.ok()) << i << ": " << b.status().message() << "\n" << dag.text;
@@ -272,6 +277,34 @@ TEST(RandomDags, ComputingAgainKeepsEveryBit) {
   }
   EXPECT_GT(again, 10);
   EXPECT_GT(less, 5);
+}
+
+TEST(RandomDags, SpillingKeepsEveryBit) {
+  const char* wanted = std::getenv("GE_DAGS");
+  const int count = wanted ? std::atoi(wanted) : 300;
+  int spilled = 0, reached = 0;
+  for (int i = 0; i < count; ++i) {
+    std::mt19937 random(static_cast<unsigned>(i));
+    const Dag dag = RandomDag(random);
+    CrashScope scope("random graph", [&] { return dag.text; });
+    Policy policy;
+    policy.opt_level = 2 * (i % 2);
+    policy.arena_work = 10'000;
+    policy.max_region_nodes = 1 + i % 3;
+    policy.max_streams = 1;
+    const auto a = RunDag(dag.text, policy, 1);
+    ASSERT_TRUE(a.ok()) << i << ": " << a.status().message() << "\n" << dag.text;
+    if (i % 4 != 0) policy.disabled = {"recompute"};
+    policy.memory_limit = std::max<int64_t>(1, a->arena * (2 + i % 4) / 6);
+    const auto b = RunDag(dag.text, policy, 1 + i % 2);
+    ASSERT_TRUE(b.ok()) << i << ": " << b.status().message() << "\n" << dag.text;
+    ASSERT_TRUE(a->outputs == b->outputs) << i << "\n" << dag.text << b->plan;
+    EXPECT_LE(b->arena, a->arena) << b->plan;
+    spilled += b->spilled > 0;
+    reached += a->arena > policy.memory_limit && b->arena <= policy.memory_limit;
+  }
+  EXPECT_GT(spilled, count / 6);
+  EXPECT_GT(reached, count / 30);
 }
 
 // Chains of convolutions, pools and pointwise nodes with residuals; some weights are computed.
@@ -347,6 +380,7 @@ TEST(RandomDags, StripsKeepEveryBit) {
     const auto a = RunDag(text, policy, 1);
     ASSERT_TRUE(a.ok()) << i << ": " << a.status().message() << "\n" << text;
     policy.memory_limit = 1;
+    policy.disabled = {"spill"};
     const auto b = RunDag(text, policy, 2);
     ASSERT_TRUE(b.ok()) << i << ": " << b.status().message() << "\n" << text;
     ASSERT_TRUE(a->outputs == b->outputs) << i << "\n" << text << b->plan;
@@ -370,6 +404,7 @@ TEST(RandomDags, StripsWithBordersAreNotComputedAgain) {
   const auto a = RunDag(text, policy, 1);
   ASSERT_TRUE(a.ok()) << a.status().message();
   policy.memory_limit = 1;
+  policy.disabled = {"spill"};
   const auto b = RunDag(text, policy, 2);
   ASSERT_TRUE(b.ok()) << b.status().message();
   EXPECT_TRUE(a->outputs == b->outputs) << b->plan;
@@ -393,6 +428,7 @@ TEST(RandomDags, StripsWithinPadding) {
     const auto a = RunDag(text, policy, 1);
     ASSERT_TRUE(a.ok()) << a.status().message() << "\n" << text;
     policy.memory_limit = 1;
+    policy.disabled = {"spill"};
     const auto b = RunDag(text, policy, 2);
     ASSERT_TRUE(b.ok()) << b.status().message() << "\n" << text;
     EXPECT_TRUE(a->outputs == b->outputs) << text << b->plan;

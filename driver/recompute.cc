@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "om/size.h"
+#include "plan/spill.h"
 
 namespace ge {
 namespace {
@@ -27,8 +28,8 @@ struct Candidate {
 class Search {
  public:
   Search(const Graph& g, const std::vector<Region>& regions, const std::vector<Lowered>& lowered,
-         const Planned& planned)
-      : g_(g), regions_(regions), lowered_(lowered), plan_(planned.plan) {
+         const Planned& planned, bool cheap)
+      : g_(g), regions_(regions), lowered_(lowered), plan_(planned.plan), cheap_(cheap) {
     std::unordered_map<const LoweredKernel*, size_t> region_of;
     for (size_t r = 0; r < lowered.size(); ++r)
       for (const LoweredKernel& k : lowered[r].kernels) region_of[&k] = r;
@@ -105,13 +106,14 @@ class Search {
         c->freed -= BytesOf(root);
     }
     for (const LoweredKernel& k : lowered_[c->region].kernels) c->cost_ns += k.cost_ns;
-    return c->freed > 0;
+    return c->freed > 0 && (!cheap_ || c->cost_ns <= 2 * MoveNs(BytesOf(b)));
   }
 
   const Graph& g_;
   const std::vector<Region>& regions_;
   const std::vector<Lowered>& lowered_;
   const om::Plan& plan_;
+  bool cheap_;
   std::vector<size_t> region_at_;          // per task
   std::vector<std::vector<size_t>> uses_;  // per root
   std::multimap<size_t, size_t> shared_;   // root -> what lies in it
@@ -181,11 +183,11 @@ size_t FullestTask(const om::Plan& plan) {
 }
 
 bool RecomputeOne(Graph& g, const RegionMap& regions, const LoweredMap& lowered,
-                  const Planned& planned, double* added_ns) {
+                  const Planned& planned, bool cheap) {
   if (planned.plan.arena_bytes < 0) return false;
   const std::vector<Region>& list = regions.at(&g);
   Candidate best;
-  if (!Search(g, list, lowered.at(&g), planned).Best(&best)) return false;
+  if (!Search(g, list, lowered.at(&g), planned, cheap).Best(&best)) return false;
   const Region& r = list[best.region];
   const ValueId v = r.outputs[0];
   std::vector<NodeId> readers;
@@ -201,7 +203,6 @@ bool RecomputeOne(Graph& g, const RegionMap& regions, const LoweredMap& lowered,
   if (position == g.order.size()) return false;
   const ValueId again = CopyNodes(g, r, position);
   for (NodeId n : readers) std::replace(g.node(n).inputs.begin(), g.node(n).inputs.end(), v, again);
-  *added_ns += best.cost_ns;
   return true;
 }
 

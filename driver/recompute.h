@@ -13,9 +13,10 @@ namespace ge {
 size_t FullestTask(const om::Plan& plan);
 
 // Copies the nodes of one region of the root graph to just before its late readers: that which
-// costs least for each byte that it frees at the fullest moment. Adds its predicted time. False if
-// no region frees anything there. Regions, kernels and plan must be made anew afterwards.
+// costs least for each byte that it frees at the fullest moment. False if no region frees anything
+// there; cheap: none that takes less time than to spill its result and to fetch it. Regions,
+// kernels and plan must be made anew afterwards.
 bool RecomputeOne(Graph& g, const RegionMap& regions, const LoweredMap& lowered,
-                  const Planned& planned, double* added_ns);
+                  const Planned& planned, bool cheap);
 
 }  // namespace ge

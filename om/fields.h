@@ -15,10 +15,10 @@
 
 namespace ge::om {
 
-inline constexpr std::array<std::string_view, 6> kBufferKinds = {"input", "output", "const",
-                                                                 "arena", "pool",   "slot"};
-inline constexpr std::array<std::string_view, 5> kTaskKinds = {"launch", "host", "jump",
-                                                               "jump_unless", "bind"};
+inline constexpr std::array<std::string_view, 7> kBufferKinds = {
+    "input", "output", "const", "arena", "pool", "slot", "store"};
+inline constexpr std::array<std::string_view, 7> kTaskKinds = {
+    "launch", "host", "jump", "jump_unless", "bind", "spill", "fetch"};
 inline constexpr std::array<std::string_view, 16> kSizeOps = {
     "const",  "symbol", "add", "mul", "div", "mod", "min", "max",
     "select", "lt",     "le",  "eq",  "ne",  "and", "or",  "not"};

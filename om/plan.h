@@ -60,6 +60,7 @@ enum class BufferKind : uint8_t {
   kArena,   // planned: lifetime [first, last]; offset if static
   kPool,    // size depends on a symbol bound by a Bind task: grown on demand, kept by the Run
   kSlot,    // an object slot (string, sequence, optional): host tasks only
+  kStore,   // backing store off the arena, at `offset`: spill and fetch only
 };
 struct Buffer {
   std::string name;  // source value's name
@@ -67,9 +68,10 @@ struct Buffer {
   uint8_t dtype;        // DType
   int32_t index = -1;   // kInput, kOutput, kSlot
   SizeRef bytes = -1;   // storage size (halo and pad lanes included)
-  int64_t offset = -1;  // kConst: weights offset; kArena: byte offset if planned at compile
-                        // time, else -1 (placed at run time for each shape)
-  int32_t first = -1, last = -1;  // kArena, kPool: tasks between which it lives, inclusive,
+  int64_t offset = -1;  // kConst: weights offset; kStore: place in the backing store;
+                        // kArena: byte offset if planned at compile time, else -1 (placed at
+                        // run time for each shape)
+  int32_t first = -1, last = -1;  // kArena, kPool, kStore: tasks between which it lives, inclusive,
                                   // extended over backward jumps
   int32_t alias = -1;             // shares the memory of that buffer (root, never chained) ...
   SizeRef alias_offset = -1;      // ... at this byte offset (-1 = 0)
@@ -88,6 +90,8 @@ enum class TaskKind : uint8_t {
   kJump,        // to task `target`
   kJumpUnless,  // to `target` if the bool (or integer) in buffer args[0] is zero
   kBind,        // symbol = element `element` of integer buffer args[0] (or size result of a Host)
+  kSpill,       // copies arena buffer args[0] to store buffer outs[0], which has its size
+  kFetch,       // copies store buffer args[0] to arena buffer outs[0], which has its size
 };
 struct Task {
   TaskKind kind;

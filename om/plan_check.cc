@@ -10,6 +10,7 @@ namespace ge::om {
 namespace {
 
 constexpr int64_t kAlignment = 64;  // of constants and planned buffers
+constexpr int64_t kMostStore = int64_t{1} << 46;
 constexpr size_t kMaxRecords = std::numeric_limits<int32_t>::max();
 
 class PlanCheck {
@@ -34,6 +35,7 @@ class PlanCheck {
   Status CheckHost(const Task& task);
   Status CheckBind(const Task& task);
   Status CheckJump(const Task& task);
+  Status CheckStore(const Task& task);
   Status CheckIo(const IoTensor& io, const char* kind, int64_t index);
 
   bool Holds(SizeRef size) const {
@@ -66,7 +68,8 @@ class PlanCheck {
 
 bool PlanCheck::IsInteger(int32_t b) const {
   const auto type = static_cast<DType>(BufferOf(b).dtype);
-  return BufferOf(b).kind != BufferKind::kSlot && BitWidth(type) >= 8 &&
+  const BufferKind kind = BufferOf(b).kind;
+  return kind != BufferKind::kSlot && kind != BufferKind::kStore && BitWidth(type) >= 8 &&
          (type == DType::kBool || ge::IsInteger(type));
 }
 
@@ -130,7 +133,7 @@ Status PlanCheck::CheckSymbol(const Symbol& symbol) {
 }
 
 Status PlanCheck::CheckBuffer(const Buffer& buffer, int64_t self) {
-  if (buffer.kind > BufferKind::kSlot) return Fault("bad kind");
+  if (buffer.kind > BufferKind::kStore) return Fault("bad kind");
   if (buffer.dtype > static_cast<uint8_t>(DType::kI2)) return Fault("bad element type");
   if (!HoldsAll(buffer.dims) || !HoldsOrNone(buffer.bytes) || !HoldsOrNone(buffer.alias_offset)) {
     return Fault("bad size");
@@ -147,8 +150,10 @@ Status PlanCheck::CheckAlias(const Buffer& buffer, int64_t self) {
   if (!IsBuffer(buffer.alias) || buffer.alias == self) return Fault("bad alias");
   const Buffer& root = BufferOf(buffer.alias);
   if (root.alias != -1) return Fault("alias of an alias");
-  if (root.kind == BufferKind::kSlot || buffer.kind == BufferKind::kSlot)
-    return Fault("alias of a slot");
+  for (const BufferKind kind : {root.kind, buffer.kind}) {
+    if (kind == BufferKind::kSlot || kind == BufferKind::kStore)
+      return Fault("alias of a slot or of backing store");
+  }
   if (!Holds(root.bytes)) return Fault("alias of a bad buffer");
   const int64_t offset = buffer.alias_offset == -1 ? 0 : Constant(buffer.alias_offset);
   const int64_t bytes = Constant(buffer.bytes), room = Constant(root.bytes);
@@ -170,6 +175,12 @@ Status PlanCheck::CheckMemory(const Buffer& buffer) {
     case BufferKind::kSlot:
       return buffer.index >= 0 && buffer.index < plan_.slots ? Status() : Fault("bad slot number");
     case BufferKind::kPool: return {};
+    case BufferKind::kStore: {
+      const int64_t bytes = Constant(buffer.bytes);
+      if (bytes == kNoSize) return Fault("backing store of unknown size");
+      const bool sound = buffer.offset >= 0 && buffer.offset <= kMostStore;
+      return sound && bytes <= kMostStore - buffer.offset ? Status() : Fault("bad offset");
+    }
     case BufferKind::kConst: {
       const int64_t bytes = Constant(buffer.bytes);
       if (bytes == kNoSize) return Fault("constant of unknown size");
@@ -199,6 +210,7 @@ Status PlanCheck::CheckLaunch(const Task& task) {
   for (const int32_t b : task.args) {
     if (!IsBuffer(b)) return Fault("bad argument");
     if (BufferOf(b).kind == BufferKind::kSlot) return Fault("a kernel cannot use a slot");
+    if (BufferOf(b).kind == BufferKind::kStore) return Fault("a kernel cannot use backing store");
   }
   if (!Holds(task.grid)) return Fault("bad grid");
   return {};
@@ -208,6 +220,8 @@ Status PlanCheck::CheckHost(const Task& task) {
   if (task.host.empty()) return Fault("no host kernel");
   for (const int32_t b : task.args) {
     if (b != -1 && !IsBuffer(b)) return Fault("bad input");
+    if (b != -1 && BufferOf(b).kind == BufferKind::kStore)
+      return Fault("a host kernel cannot use backing store");
   }
   for (const int32_t b : task.outs) {
     if (b == -1) continue;
@@ -215,6 +229,7 @@ Status PlanCheck::CheckHost(const Task& task) {
     const BufferKind kind = Root(b).kind;
     if (kind == BufferKind::kInput || kind == BufferKind::kConst)
       return Fault("writes what is only read");
+    if (kind == BufferKind::kStore) return Fault("a host kernel cannot use backing store");
   }
   return {};
 }
@@ -240,6 +255,22 @@ Status PlanCheck::CheckJump(const Task& task) {
   return {};
 }
 
+// A whole value of known size, from the arena to its place in the backing store, or back.
+Status PlanCheck::CheckStore(const Task& task) {
+  if (task.args.size() != 1 || task.outs.size() != 1 || !IsBuffer(task.args[0]) ||
+      !IsBuffer(task.outs[0]))
+    return Fault("bad argument");
+  const bool spill = task.kind == TaskKind::kSpill;
+  const int32_t value = spill ? task.args[0] : task.outs[0],
+                place = spill ? task.outs[0] : task.args[0];
+  if (Root(value).kind != BufferKind::kArena || BufferOf(place).kind != BufferKind::kStore)
+    return Fault("moves no value between arena and backing store");
+  const int64_t bytes = Constant(BufferOf(value).bytes);
+  if (bytes == kNoSize || bytes != Constant(BufferOf(place).bytes))
+    return Fault("its place in the backing store has another size");
+  return {};
+}
+
 // What a task waits for stands before it: some order of the tasks is always possible.
 Status PlanCheck::CheckLane(const Task& task, int64_t index) {
   const bool free = task.kind == TaskKind::kLaunch;
@@ -253,7 +284,7 @@ Status PlanCheck::CheckLane(const Task& task, int64_t index) {
 }
 
 Status PlanCheck::CheckTask(const Task& task) {
-  if (task.kind > TaskKind::kBind) return Fault("bad kind");
+  if (task.kind > TaskKind::kFetch) return Fault("bad kind");
   if (!HoldsAll(task.sizes) || !HoldsOrNone(task.grid) || !HoldsOrNone(task.scratch))
     return Fault("bad size");
   for (const int32_t s : task.binds) {
@@ -263,6 +294,8 @@ Status PlanCheck::CheckTask(const Task& task) {
     case TaskKind::kLaunch: return CheckLaunch(task);
     case TaskKind::kHost: return CheckHost(task);
     case TaskKind::kBind: return CheckBind(task);
+    case TaskKind::kSpill:
+    case TaskKind::kFetch: return CheckStore(task);
     default: return CheckJump(task);
   }
 }
@@ -272,6 +305,7 @@ Status PlanCheck::CheckIo(const IoTensor& io, const char* kind, int64_t index) {
   if (!IsBuffer(io.buffer)) return Fault("bad buffer");
   const Buffer& buffer = BufferOf(io.buffer);
   if (buffer.dtype != io.dtype) return Fault("its buffer has another element type");
+  if (buffer.kind == BufferKind::kStore) return Fault("its buffer is backing store");
   if (kind[0] == 'o') return {};
   for (const SizeRef dim : io.dims) {
     if (DependsOnLate(dim)) return Fault("an input dim that is bound late");

@@ -137,6 +137,22 @@ struct FaultCase {
   void (*make)(Plan&);
 };
 
+// a is an arena buffer of the plan, moved to a place in the backing store and back.
+void AddStore(Plan& p, SizeRef bytes, int64_t offset, int32_t value, int32_t place) {
+  Buffer store{};
+  store.name = "a.spilled";
+  store.kind = BufferKind::kStore;
+  store.dtype = 1;
+  store.bytes = bytes;
+  store.offset = offset;
+  p.buffers.push_back(store);
+  Task task{};
+  task.kind = TaskKind::kSpill;
+  task.args = {value};
+  task.outs = {place};
+  p.tasks.push_back(task);
+}
+
 class CheckPlanTest : public ::testing::TestWithParam<FaultCase> {};
 
 TEST_P(CheckPlanTest, IsRefused) {
@@ -185,6 +201,22 @@ INSTANTIATE_TEST_SUITE_P(
         FaultCase{"task 1: binds a bad symbol", [](Plan& p) { p.tasks[1].binds[0] = 0; }},
         FaultCase{"task 2: bad condition", [](Plan& p) { p.tasks[2].args[0] = 0; }},
         FaultCase{"task 2: bad target", [](Plan& p) { p.tasks[2].target = 6; }},
+        FaultCase{"bad offset", [](Plan& p) { AddStore(p, p.buffers[6].bytes, -64, 6, 7); }},
+        FaultCase{"unknown size", [](Plan& p) { AddStore(p, p.buffers[2].bytes, 0, 2, 7); }},
+        FaultCase{"another size", [](Plan& p) { AddStore(p, p.buffers[1].bytes, 0, 6, 7); }},
+        FaultCase{"moves no value", [](Plan& p) { AddStore(p, p.buffers[6].bytes, 0, 0, 7); }},
+        FaultCase{"moves no value", [](Plan& p) { AddStore(p, p.buffers[6].bytes, 0, 6, 6); }},
+        FaultCase{"bad argument", [](Plan& p) { AddStore(p, p.buffers[6].bytes, 0, 6, 8); }},
+        FaultCase{"a kernel cannot use backing store",
+                  [](Plan& p) {
+                    AddStore(p, p.buffers[6].bytes, 0, 6, 7);
+                    p.tasks[0].args[0] = 7;
+                  }},
+        FaultCase{"its buffer is backing store",
+                  [](Plan& p) {
+                    AddStore(p, p.buffers[6].bytes, 0, 6, 7);
+                    p.outputs[0].buffer = 7;
+                  }},
         FaultCase{"task 3: bad element", [](Plan& p) { p.tasks[3].element = 1; }},
         FaultCase{"task 3: binds not one symbol", [](Plan& p) { p.tasks[3].binds.clear(); }},
         FaultCase{"input 0: is not its buffer's input", [](Plan& p) { p.inputs[0].buffer = 2; }},

@@ -86,8 +86,11 @@ class Simulator {
     const om::Buffer& b = plan_.buffers[static_cast<size_t>(buffer)];
     return b.kind == om::BufferKind::kArena || b.kind == om::BufferKind::kPool;
   }
+  static bool Moves(const om::Task& t) {
+    return t.kind == om::TaskKind::kSpill || t.kind == om::TaskKind::kFetch;
+  }
   static bool Steers(const om::Task& t) {
-    return t.kind != om::TaskKind::kLaunch && t.kind != om::TaskKind::kHost;
+    return t.kind != om::TaskKind::kLaunch && t.kind != om::TaskKind::kHost && !Moves(t);
   }
 
   // Duration and cores of each task; what is on the chip follows the list.
@@ -95,7 +98,12 @@ class Simulator {
     for (size_t t = 0; t < plan_.tasks.size(); ++t) {
       const om::Task& task = plan_.tasks[t];
       double written = 0, slow = 0, fast = 0;
-      if (!Steers(task)) {
+      if (Moves(task)) {
+        const double bytes = BytesOf(task.outs[0]);
+        ++(task.kind == om::TaskKind::kSpill ? out_.spills : out_.fetches);
+        out_.moved_bytes += bytes;
+        slow += bytes;
+      } else if (!Steers(task)) {
         for (int32_t b : task.args) {
           if (b < 0 || std::find(task.outs.begin(), task.outs.end(), b) != task.outs.end())
             continue;
@@ -137,6 +145,7 @@ class Simulator {
       const double traffic =
           slow / (chip_.memory_gb_s * share) + fast / (chip_.on_chip_gb_s * share);
       double us = std::max(flops / tflops / 1e6, traffic / 1e3) + chip_.launch_us;
+      if (Moves(task)) us = slow / chip_.host_gb_s / 1e3 + chip_.launch_us;
       if (chip_.runs_here) {
         const int64_t grid =
             task.grid < 0 ? 1 : std::max<int64_t>(-1, om::EvalSize(plan_, task.grid, symbols_));

@@ -32,9 +32,11 @@ struct Simulation {
   int streams = 0, events = 0;
   int reads = 0, writes = 0;  // of intermediate values
   double read_bytes = 0, written_bytes = 0;
-  double memory_bytes = 0;    // moved to and from the chip's main memory
-  double hit_rate = 0;        // bytes of all reads that were on the chip, weights included
-  double value_hit_rate = 0;  // the same of intermediate values
+  int spills = 0, fetches = 0;  // of values to and from the backing store
+  double moved_bytes = 0;       // by them
+  double memory_bytes = 0;      // moved to and from the chip's main memory
+  double hit_rate = 0;          // bytes of all reads that were on the chip, weights included
+  double value_hit_rate = 0;    // the same of intermediate values
 };
 
 // work: per task. symbols: values of the plan's symbols, om::kNoSize where not known.

@@ -1,7 +1,9 @@
 // The check of a finished plan. Follows the jumps block by block: forward for what is surely
 // written and bound, backward for what is still read. From that come the tasks at which each
 // planned buffer is alive; they must lie in its recorded lifetime, and no two lifetimes may share
-// bytes.
+// bytes. Places in the backing store are held to the same; only spills write them, each one of its
+// own, and only fetches of that size read them. What a fetch brings back is a buffer of its own, so
+// a read between a spill and its fetch is one of a buffer that is not alive or not written.
 #include "plan/validate.h"
 
 #include <algorithm>
@@ -63,6 +65,7 @@ class Validator {
   }
   Status CheckIndices() const;
   Status CheckTask(size_t t) const;
+  Status CheckStores() const;
   void FindBlocks();
   Status CheckWrites();
   Status CheckBlock(size_t block, Bits& written, bool report) const;
@@ -71,7 +74,7 @@ class Validator {
   Bits LiveAfter(size_t block, const std::vector<Bits>& in) const;
   Bits WalkBack(size_t block, Bits live, bool record);
   Status CheckLives() const;
-  Status CheckOverlaps() const;
+  Status CheckOverlaps(BufferKind kind) const;
 
   int32_t Root(int32_t b) const {
     const int32_t alias = plan_.buffers[b].alias;
@@ -156,6 +159,36 @@ Status Validator::CheckTask(size_t t) const {
       return TaskFault(t, "no kernel");
     }
     if (!IsSize(task.grid)) return TaskFault(t, "no grid");
+  }
+  return {};
+}
+
+Status Validator::CheckStores() const {
+  const auto is_store = [&](int32_t b) {
+    return b >= 0 && plan_.buffers[Root(b)].kind == BufferKind::kStore;
+  };
+  std::vector<bool> spilled(plan_.buffers.size(), false);
+  for (size_t t = 0; t < plan_.tasks.size(); ++t) {
+    const Task& task = plan_.tasks[t];
+    const bool spill = task.kind == TaskKind::kSpill, fetch = task.kind == TaskKind::kFetch;
+    if (!spill && !fetch) {
+      if (std::any_of(task.args.begin(), task.args.end(), is_store) ||
+          std::any_of(task.outs.begin(), task.outs.end(), is_store))
+        return TaskFault(t, "uses backing store");
+      continue;
+    }
+    if (task.args.size() != 1 || task.outs.size() != 1 || is_store(task.args[0]) == spill ||
+        is_store(task.outs[0]) == fetch)
+      return TaskFault(t, "moves no value between arena and backing store");
+    const Buffer &from = plan_.buffers[task.args[0]], &to = plan_.buffers[task.outs[0]];
+    const int64_t bytes = ConstantOf(from.bytes);
+    if (bytes == om::kNoSize || bytes != ConstantOf(to.bytes))
+      return TaskFault(t, "moves " + from.name + " to a place of another size");
+    const Buffer& value = spill ? from : to;
+    if (value.alias >= 0 && bytes != ConstantOf(plan_.buffers[value.alias].bytes))
+      return TaskFault(t, "moves a part of " + value.name);
+    if (spill && spilled[task.outs[0]]) return TaskFault(t, "spills to a place that is taken");
+    if (spill) spilled[task.outs[0]] = true;
   }
   return {};
 }
@@ -378,7 +411,8 @@ Status Validator::CheckLives() const {
   }
   for (size_t b = 0; b < plan_.buffers.size(); ++b) {
     const Buffer& record = plan_.buffers[b];
-    if (record.kind != BufferKind::kArena || record.alias >= 0 || live_[b].first < 0) continue;
+    const bool planned = record.kind == BufferKind::kArena || record.kind == BufferKind::kStore;
+    if (!planned || record.alias >= 0 || live_[b].first < 0) continue;
     auto [first, last] = live_[b];
     if (sliced_[b] && first_slice[b] >= 0) first = first_slice[b];
     if (record.first > first || record.last < last) {
@@ -392,7 +426,7 @@ Status Validator::CheckLives() const {
 }
 
 // Sweeps over time with the buffers of the moment in order of offset: neighbours must not touch.
-Status Validator::CheckOverlaps() const {
+Status Validator::CheckOverlaps(BufferKind kind) const {
   struct Event {
     int32_t time;
     bool starts;
@@ -402,11 +436,12 @@ Status Validator::CheckOverlaps() const {
   std::vector<int64_t> bytes(plan_.buffers.size(), 0);
   for (size_t b = 0; b < plan_.buffers.size(); ++b) {
     const Buffer& record = plan_.buffers[b];
-    if (record.kind != BufferKind::kArena || record.alias >= 0 || record.offset < 0) continue;
+    if (record.kind != kind || record.alias >= 0 || record.offset < 0) continue;
     bytes[b] = ConstantOf(record.bytes);
     if (bytes[b] == om::kNoSize)
       return Fault("buffer " + record.name + " is placed without a size");
-    if (plan_.arena_bytes >= 0 && record.offset + bytes[b] > plan_.arena_bytes) {
+    const bool bounded = kind == BufferKind::kArena && plan_.arena_bytes >= 0;
+    if (bounded && record.offset + bytes[b] > plan_.arena_bytes) {
       return Fault("buffer " + record.name + " leaves the arena");
     }
     if (bytes[b] == 0) continue;
@@ -438,11 +473,13 @@ Status Validator::CheckOverlaps() const {
 Status Validator::Run() {
   symbols_.assign(plan_.symbols.size(), om::kNoSize);
   GE_TRY(CheckIndices());
+  GE_TRY(CheckStores());
   FindBlocks();
   GE_TRY(CheckWrites());
   FindLives();
   GE_TRY(CheckLives());
-  return CheckOverlaps();
+  GE_TRY(CheckOverlaps(BufferKind::kArena));
+  return CheckOverlaps(BufferKind::kStore);
 }
 
 }  // namespace

@@ -197,6 +197,60 @@ TEST(Validate, AliasesShare) {
   EXPECT_THAT(ValidatePlan(plan).message(), HasSubstr("leaves its root"));
 }
 
+// a is used by task 0, spilled, fetched as c and read by task 4; b takes its bytes in between.
+std::string Spilled(const std::string& a, const std::string& reader, const std::string& place,
+                    const std::string& again) {
+  return R"(plan {arena_bytes=64}
+    buffer 0 {name="x" kind=input dtype=f32 index=0 dims=[4] bytes=16}
+    buffer 1 {name="a" kind=arena dtype=f32 dims=[4] bytes=16 offset=0 first=0 )" +
+         a + R"(}
+    buffer 2 {name="b" kind=arena dtype=f32 dims=[4] bytes=16 offset=0 first=2 last=2}
+    buffer 3 {name="s" kind=store dtype=f32 dims=[4] bytes=16 offset=0 first=1 last=3}
+    buffer 4 {name="c" kind=arena dtype=f32 dims=[4] bytes=16 offset=0 first=3 last=4}
+    buffer 5 {name="y" kind=output dtype=f32 index=0 dims=[4] bytes=16}
+    buffer 6 {name="s2" kind=store dtype=f32 dims=[4] bytes=16 offset=4096 first=1 last=3}
+    kernel 0 {name="k"}
+    task 0 {kind=launch name="first" kernel=0 args=[0, 1] outs=[1] grid=1}
+    task 1 {kind=spill name="a" args=[1] outs=[)" +
+         place + R"(]}
+    task 2 {kind=launch name="between" kernel=0 args=[)" +
+         reader + R"(, 2] outs=[2] grid=1}
+    task 3 {kind=fetch name="a" args=[)" +
+         again + R"(] outs=[4]}
+    task 4 {kind=launch name="last" kernel=0 args=[4, 5] outs=[5] grid=1}
+    input {name="x" dtype=f32 dims=[4] buffer=0}
+    output {name="y" dtype=f32 dims=[4] buffer=5})";
+}
+
+TEST(Validate, SpilledValuesAreNotUsed) {
+  EXPECT_EQ(Message(Spilled("last=1", "0", "3", "3")), "");
+  EXPECT_THAT(Message(Spilled("last=1", "1", "3", "3")), HasSubstr("(a) is alive at tasks 0 to 2"));
+  EXPECT_THAT(Message(Spilled("last=2", "1", "3", "3")), HasSubstr("share bytes"));
+  EXPECT_THAT(Message(Spilled("last=1", "4", "3", "3")), HasSubstr("reads c before it is written"));
+  EXPECT_THAT(Message(Spilled("last=1", "0", "3", "6")),
+              HasSubstr("reads s2 before it is written"));
+  EXPECT_THAT(Message(Spilled("last=1", "3", "3", "3")), HasSubstr("uses backing store"));
+  EXPECT_THAT(Message(Spilled("last=1", "0", "2", "3")), HasSubstr("moves no value"));
+  const auto broken = [](auto change) {
+    om::Plan plan = Parse(Spilled("last=1", "0", "3", "3"));
+    change(plan);
+    return ValidatePlan(plan).message();
+  };
+  EXPECT_THAT(broken([](om::Plan& p) { p.buffers[4].bytes = p.tasks[0].grid; }),
+              HasSubstr("to a place of another size"));
+  EXPECT_THAT(broken([](om::Plan& p) { p.buffers[3].last = 2; }), HasSubstr("(s) is alive"));
+  EXPECT_THAT(broken([](om::Plan& p) { p.tasks[2] = p.tasks[1]; }),
+              HasSubstr("spills to a place that is taken"));
+  EXPECT_THAT(broken([](om::Plan& p) {
+                p.tasks[2] = p.tasks[1];
+                p.tasks[2].outs = {6};
+                p.buffers[6].offset = 8;
+                p.buffers[1].last = 2;
+                p.buffers[2].first = p.buffers[2].last = -1;
+              }),
+              HasSubstr("(s) and 6 (s2) share bytes"));
+}
+
 TEST(Validate, LongPlansAreFast) {
   om::Plan plan = Parse(Chain("offset=0 first=0 last=1", "offset=64 first=1 last=2"));
   const om::Task middle = plan.tasks[1];

@@ -43,6 +43,12 @@ Status Run::State::Start(void* memory) {
   for (size_t b = 0; b < plan.buffers.size(); ++b) {
     for (const int32_t slot : model.arg_slots[b]) argv[static_cast<size_t>(slot)] = address[b];
   }
+  int64_t spilled = 0;
+  for (const om::Buffer& buffer : plan.buffers) {
+    if (buffer.kind == om::BufferKind::kStore)
+      spilled = std::max(spilled, buffer.offset + om::EvalSize(plan, buffer.bytes, {}));
+  }
+  if (spilled > 0) GE_TRY(store.Open(spilled));
   if (memory == nullptr) return {};
   if (model.work_bytes < 0)
     return Invalid("the work memory of a model with symbolic sizes is its Run's own");

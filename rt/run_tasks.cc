@@ -87,12 +87,27 @@ Status Run::State::RunBind(size_t t) {
   return RunChecks(model.checks_at[t]);
 }
 
+// Between a value in the arena and its place in the backing store.
+Status Run::State::RunMove(size_t t) {
+  const om::Task& task = plan.tasks[t];
+  const bool spill = task.kind == om::TaskKind::kSpill;
+  const auto value = static_cast<size_t>(spill ? task.args[0] : task.outs[0]),
+             place = static_cast<size_t>(spill ? task.outs[0] : task.args[0]);
+  auto* data = static_cast<std::byte*>(address[value]);
+  if (data == nullptr) return Invalid("the value " + plan.buffers[value].name + " has no memory");
+  const int64_t offset = plan.buffers[place].offset,
+                bytes = sizes[static_cast<size_t>(plan.buffers[place].bytes)];
+  return spill ? store.Write(offset, data, bytes) : store.Read(offset, data, bytes);
+}
+
 // Anything but a launch.
 Status Run::State::RunOther(size_t task, size_t* next) {
   const Step& step = model.steps[task];
   switch (step.kind) {
     case om::TaskKind::kHost: return RunHost(task);
     case om::TaskKind::kBind: return RunBind(task);
+    case om::TaskKind::kSpill:
+    case om::TaskKind::kFetch: return RunMove(task);
     case om::TaskKind::kJumpUnless: {
       GE_ASSIGN(const int64_t condition, IntegerAt(plan.tasks[task].args[0], 0));
       if (condition == 0) *next = static_cast<size_t>(step.target);

@@ -21,6 +21,7 @@
 #include "rt/code.h"
 #include "rt/host_kernel.h"
 #include "rt/runtime.h"
+#include "rt/store.h"
 #include "rt/trace.h"
 
 namespace ge::rt {
@@ -139,6 +140,7 @@ struct Run::State {
   std::vector<ge_kernel_call> calls;            // per task
   std::vector<std::atomic<uint8_t>> lane_done;  // per task of a section that runs
   Block arena, scratch;
+  Store store;
   std::byte* arena_base = nullptr;
   std::byte* scratch_base = nullptr;
   int64_t scratch_stride = 0;
@@ -209,6 +211,7 @@ struct Run::State {
   void Share(size_t task, int64_t grid);
   Status RunOther(size_t task, size_t* next);
   Status RunBind(size_t task);
+  Status RunMove(size_t task);
   Result<int64_t> IntegerAt(int32_t buffer, int64_t element) const;
 
   // run_lanes.cc

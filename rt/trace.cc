@@ -42,6 +42,8 @@ const char* Category(om::TaskKind kind) {
     case om::TaskKind::kLaunch: return "kernel";
     case om::TaskKind::kHost: return "host";
     case om::TaskKind::kBind: return "bind";
+    case om::TaskKind::kSpill: return "spill";
+    case om::TaskKind::kFetch: return "fetch";
     default: return "jump";
   }
 }

@@ -20,6 +20,7 @@ struct ChipModel {
   double bytes_per_f32 = 4;   // as floats are stored there: 2 where models run in float16
   int64_t on_chip_bytes = 0;  // the last memory level on the chip, shared by all cores
   double on_chip_gb_s = 1, memory_gb_s = 1;
+  double host_gb_s = 1;  // to the backing store of spilled values: the host's memory
   int64_t memory_bytes = 0;
   double launch_us = 1, event_us = 1;  // of a task in a sunk model; between two streams
   int64_t bytes_per_core = 32 << 10;   // output below which one more core is not used

@@ -23,7 +23,7 @@ struct Chip {
   int cores, vector_cores;
   double cube_tflops, vector_tflops;
   int64_t on_chip_mb, memory_gb;
-  double on_chip_gb_s, memory_gb_s;
+  double on_chip_gb_s, memory_gb_s, host_gb_s;
   std::vector<ChipModel::Source> sources;
 };
 
@@ -38,6 +38,7 @@ const Chip& ChipAt(size_t i) {
        .memory_gb = 8,
        .on_chip_gb_s = 200,
        .memory_gb_s = 51.2,
+       .host_gb_s = 3.94,
        .sources = {{"2 cores, 8 TFLOPS float16, 16 TOPS int8", kHotChips},
                    {"0.125 TFLOPS vector float32",
                     "2 cores x 64 float32 lanes (2048-bit vectors, Hot Chips 31) x 0.98 GHz, one "
@@ -45,7 +46,9 @@ const Chip& ChipAt(size_t i) {
                     "cycle"},
                    {"8 MB on-chip buffer", kHpca},
                    {"200 GB/s on chip", "assumed: two cores at 100 bytes a cycle"},
-                   {"51.2 GB/s, 8 GB", "Atlas 200 data sheet: LPDDR4X, 128 bit, 51.2 GB/s"}}},
+                   {"51.2 GB/s, 8 GB", "Atlas 200 data sheet: LPDDR4X, 128 bit, 51.2 GB/s"},
+                   {"3.94 GB/s to the host",
+                    "Atlas 300I data sheet: PCIe 3.0 x16 for four chips, 0.985 GB/s a lane"}}},
       {.name = "Ascend310P",
        .cores = 8,
        .vector_cores = 7,
@@ -55,6 +58,7 @@ const Chip& ChipAt(size_t i) {
        .memory_gb = 24,
        .on_chip_gb_s = 900,
        .memory_gb_s = 204.8,
+       .host_gb_s = 31.5,
        .sources = {{"8 AI cores and 7 vector cores", "CANN platform_config, Ascend310P3"},
                    {"70 TFLOPS float16, 140 TOPS int8", "Atlas 300I Pro data sheet"},
                    {"0.97 TFLOPS vector float32",
@@ -63,7 +67,8 @@ const Chip& ChipAt(size_t i) {
                     "1.07 GHz)"},
                    {"16 MB L2", "CANN platform_config, Ascend310P3: l2_size"},
                    {"900 GB/s on chip", "assumed: 8 cores at 110 bytes a cycle"},
-                   {"204.8 GB/s, 24 GB", "Atlas 300I Pro data sheet: LPDDR4X"}}},
+                   {"204.8 GB/s, 24 GB", "Atlas 300I Pro data sheet: LPDDR4X"},
+                   {"31.5 GB/s to the host", "Atlas 300I Pro data sheet: PCIe 4.0 x16"}}},
       {.name = "Ascend910",
        .cores = 32,
        .vector_cores = 0,
@@ -73,13 +78,15 @@ const Chip& ChipAt(size_t i) {
        .memory_gb = 32,
        .on_chip_gb_s = 4000,
        .memory_gb_s = 1200,
+       .host_gb_s = 31.5,
        .sources = {{"32 cores, 256 TFLOPS float16, 512 TOPS int8", kHotChips},
                    {"2.05 TFLOPS vector float32",
                     "32 cores x 64 float32 lanes (2048-bit vectors, Hot Chips 31) x 1 GHz (256 "
                     "TFLOPS = 32 x "
                     "8192 x 0.98 GHz)"},
                    {"32 MB L2, 4 TB/s", kHpca},
-                   {"1.2 TB/s HBM2, 32 GB", kHotChips}}},
+                   {"1.2 TB/s HBM2, 32 GB", kHotChips},
+                   {"31.5 GB/s to the host", "Atlas 300T data sheet: PCIe 4.0 x16"}}},
       {.name = "Ascend910B",
        .cores = 24,
        .vector_cores = 48,
@@ -89,6 +96,7 @@ const Chip& ChipAt(size_t i) {
        .memory_gb = 64,
        .on_chip_gb_s = 5000,
        .memory_gb_s = 1600,
+       .host_gb_s = 63,
        .sources = {
            {"24 cube cores, 48 vector cores", "CANN platform_config, Ascend910B2"},
            {"353.9 TFLOPS float16",
@@ -97,7 +105,8 @@ const Chip& ChipAt(size_t i) {
            {"5.5 TFLOPS vector float32", "48 vector cores x 64 float32 lanes x 1.8 GHz"},
            {"192 MB L2, 64 GB", "CANN platform_config, Ascend910B2: l2_size, memory_size"},
            {"5 TB/s on chip", "assumed: 24 cores at 110 bytes a cycle"},
-           {"1.6 TB/s HBM2e", "Atlas 800T A2 data sheet"}}}};
+           {"1.6 TB/s HBM2e", "Atlas 800T A2 data sheet"},
+           {"63 GB/s to the host", "assumed: PCIe 5.0 x16"}}}};
   return chips[i];
 }
 
@@ -114,6 +123,7 @@ ChipModel Make() {
   m.on_chip_bytes = chip.on_chip_mb << 20;
   m.on_chip_gb_s = chip.on_chip_gb_s;
   m.memory_gb_s = chip.memory_gb_s;
+  m.host_gb_s = chip.host_gb_s;
   m.memory_bytes = chip.memory_gb << 30;
   m.launch_us = 3;
   m.event_us = 2;

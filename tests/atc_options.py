@@ -56,6 +56,35 @@ class Table(Case):
         self.assertIn("E10001: ", err)
         self.assertIn("memory_limit: the arena needs", err)
 
+    def test_spilled_values(self):
+        """A limit that spilling alone reaches: the same results, the file says what is moved, and no file stays."""
+        up = [mm.node("Neg", ["v%d" % i], ["v%d" % (i + 1)]) for i in range(8)]
+        down = [mm.node("Add", ["v%d" % i if i == 8 else "s%d" % i, "v%d" % (i - 1)], ["s%d" % (i - 1)]) for i in range(8, 0, -1)]
+        shape = mm.value_info("v0", mm.F32, [64, 64]), mm.value_info("s0", mm.F32, [64, 64])
+        ladder = self.path("ladder.onnx", mm.model(mm.graph("ladder", up + down, [shape[0]], [shape[1]])))
+
+        def results(*options):
+            said = self.works("--opt_level=0", *options, model=ladder)
+            done = subprocess.run([GE, "om", self.out + ".om"], capture_output=True, text=True)
+            self.run_model()
+            folder = self.path("out")
+            values = []
+            for name in sorted(os.listdir(folder)):
+                with open(os.path.join(folder, name), "rb") as f:
+                    values.append(f.read())
+            return said, done.stdout, values, int(re.search(r"arena (\d+) bytes", done.stdout).group(1))
+
+        _, shown, plain, arena = results()
+        self.assertNotIn("spilled", shown)
+        said, shown, spilled, less = results("--disable_passes=recompute,strips", "--memory_limit=%d" % (arena // 2))
+        self.assertRegex(said, r"[1-9] are spilled \([1-9]\d* bytes written, [1-9]\d* read in each run\)")
+        self.assertRegex(shown, r"spilled values [1-9]")
+        self.assertLessEqual(less, arena // 2)
+        self.assertEqual(plain, spilled)
+        _, _, err = self.atc("--opt_level=0", "--memory_limit=64", model=ladder)
+        least = int(re.search(r"the arena needs (\d+) bytes", err).group(1))
+        self.assertLessEqual(results("--opt_level=0", "--memory_limit=%d" % least)[3], least)
+
     def test_streams(self):
         self.works("--enable_single_stream=true")
         for mode in ("cv", "LoadBalance:4", "MainStream:16"):

@@ -108,7 +108,8 @@ constexpr OptionRow kOptions[] = {
      "streams of nodes of the model: those of one label share a stream, those of different labels "
      "run on different ones where they are independent (at most 16 labels)"},
     {"memory_limit", kModel, kWorks, kText, "BYTES",
-     "most bytes of memory for values between operators; cheap ones are computed again"},
+     "most bytes of memory for values between operators; cheap ones are computed again, idle ones "
+     "spilled to $TMPDIR"},
     {"ac_parallel_enable", kModel, kAccepted, kZeroOne, "0", "parallel CPU operators"},
     {"tiling_schedule_optimize", kModel, kAccepted, kZeroOne, "0", "tiling on the device"},
     {"h2d_overlapped_with_compute", kModel, kAccepted, kText, "0|1", "overlapped copies"},

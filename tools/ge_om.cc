@@ -84,6 +84,22 @@ std::string ArenaText(const om::OmView& v, const std::vector<int64_t>& symbols) 
   return out;
 }
 
+// The values that tasks of their own move out of the arena and back.
+std::string SpilledText(const om::Plan& plan) {
+  int values = 0;
+  int64_t room = 0, moved = 0;
+  for (const om::Buffer& b : plan.buffers) {
+    if (b.kind != om::BufferKind::kStore) continue;
+    ++values;
+    room = std::max(room, b.offset + om::EvalSize(plan, b.bytes, {}));
+  }
+  for (const om::Task& t : plan.tasks)
+    if (t.kind == om::TaskKind::kSpill || t.kind == om::TaskKind::kFetch)
+      moved += om::EvalSize(plan, plan.buffers[static_cast<size_t>(t.outs[0])].bytes, {});
+  return fmt::format("spilled values {}, backing store {} bytes, moved in each run {} bytes",
+                     values, room, moved);
+}
+
 void PrintSizes(const om::OmView& v, const std::vector<int64_t>& symbols) {
   std::map<om::BufferKind, int> count;
   for (const om::Buffer& b : v.plan.buffers) ++count[b.kind];
@@ -95,6 +111,7 @@ void PrintSizes(const om::OmView& v, const std::vector<int64_t>& symbols) {
       v.plan.symbols.size());
   std::printf("weights %zu bytes, code %zu bytes, arena %s\n", v.weights.size(), v.code.size(),
               ArenaText(v, symbols).c_str());
+  if (count[om::BufferKind::kStore] > 0) std::printf("%s\n", SpilledText(v.plan).c_str());
 }
 
 // The gate on the code of micro-kernels: what must not be there is an error.

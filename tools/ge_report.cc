@@ -106,8 +106,15 @@ Json OnChipJson(const om::Plan& plan, const om::Task& task, const std::vector<in
   return bytes;
 }
 
+// Of a task that spills a value or fetches it.
+Json MovedBytes(const om::Plan& plan, const om::Task& t) {
+  if (t.kind != om::TaskKind::kSpill && t.kind != om::TaskKind::kFetch) return 0;
+  return SizeJson(plan, plan.buffers[static_cast<size_t>(t.outs[0])].bytes, {});
+}
+
 Json TasksJson(const om::Plan& plan, const std::vector<int64_t>& symbols) {
-  static constexpr const char* kKinds[] = {"kernel", "host", "jump", "jump", "bind"};
+  static constexpr const char* kKinds[] = {"kernel", "host",  "jump", "jump",
+                                           "bind",   "spill", "fetch"};
   Json list = Json::array();
   for (const om::Task& t : plan.tasks) {
     int64_t bytes = 0;
@@ -126,6 +133,7 @@ Json TasksJson(const om::Plan& plan, const std::vector<int64_t>& symbols) {
                     {"on_chip", OnChipJson(plan, t, symbols)},
                     {"estimate", t.cost},
                     {"touched", bytes},
+                    {"moved", MovedBytes(plan, t)},
                     {"lane", t.lane},
                     {"waits", t.waits}});
   }

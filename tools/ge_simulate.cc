@@ -59,6 +59,9 @@ void Print(const om::OmView& view, const ChipModel& chip, const Simulation& sim)
   fmt::print("intermediate writes    {}, {}\n", sim.writes, mb(sim.written_bytes));
   fmt::print("on-chip hit rate       {:.1f} % of values, {:.1f} % with weights\n",
              100 * sim.value_hit_rate, 100 * sim.hit_rate);
+  if (sim.spills > 0)
+    fmt::print("spilled and fetched    {} and {}, {} to and from the host\n", sim.spills,
+               sim.fetches, mb(sim.moved_bytes));
   fmt::print("main memory traffic    {}\n", mb(sim.memory_bytes));
   fmt::print("peak memory            {}\n",
              plan.arena_bytes < 0 ? "placed for each shape"
@@ -83,6 +86,9 @@ void PrintJson(const om::OmView& view, const ChipModel& chip, const Simulation& 
                     {"hit_rate", sim.hit_rate},
                     {"value_hit_rate", sim.value_hit_rate},
                     {"memory_bytes", sim.memory_bytes},
+                    {"spills", sim.spills},
+                    {"fetches", sim.fetches},
+                    {"moved_bytes", sim.moved_bytes},
                     {"arena_bytes", view.plan.arena_bytes},
                     {"weight_bytes", view.weights.size()},
                     {"bytes_scale", chip.bytes_per_f32 / 4},

@@ -353,6 +353,9 @@ function memory() {
   const s = section('memory', 'Memory', 'The arena over time: a rectangle for each buffer, from its first task ' +
     'to its last (across) and from its offset to its end (up). The line is what is alive; its highest point is ' +
     `the lower bound, ${bytes(a.bound)}. The arena takes ${bytes(a.height)}.`);
+  const moves = D.tasks.filter(t => t.kind === 'spill' || t.kind === 'fetch');
+  if (moves.length) s.append(el('p', {class: 'dim'}, `${moves.filter(t => t.kind === 'spill').length} values ` +
+    `are spilled to backing store while they lie idle; ${bytes(sum(moves.map(t => t.moved)))} are moved in each run.`));
   if (!a.buffers.length) return;
   const count = D.tasks.length, left = 64;
   let boxes = [];

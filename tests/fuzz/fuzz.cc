@@ -4,7 +4,8 @@
 //   fuzz onnx FILE      import and optimise each mutation of a model
 //   fuzz compile FILE   the same, and lower, plan and write what is accepted (kernels as text)
 //   fuzz om FILE        load (and where it loads, run) each mutation of an .om
-//   fuzz plan FILE      decode and check mutations of the plan itself, past the checksum
+//   fuzz plan FILE      decode and check mutations of the plan itself, past the checksum; print,
+//                       simulate and validate those that pass
 //   fuzz ir FILE        parse mutations of AscendIR text
 //
 // A crash names the seed of the mutation: `--first K --count 1` repeats it.
@@ -24,6 +25,10 @@
 
 #include "driver/compile.h"
 #include "om/file.h"
+#include "om/size.h"
+#include "plan/simulate.h"
+#include "plan/validate.h"
+#include "soc/model.h"
 #include "tools/session.h"
 
 namespace ge {
@@ -115,7 +120,13 @@ Status FuzzIr(const Bytes& bytes, const std::string&) {
 
 Status FuzzPlan(const Bytes& bytes, const std::string&) {
   GE_ASSIGN(om::Plan plan, om::DecodePlan(bytes));
-  return om::CheckPlan(plan, 1 << 20, static_cast<int64_t>(plan.kernels.size()));
+  GE_TRY(om::CheckPlan(plan, int64_t{1} << 40, static_cast<int64_t>(plan.kernels.size())));
+  // What looks at plans without running them: a lie that the check lets pass is no crash.
+  GE_TRY(om::ParsePlan(om::ToString(plan)).status());
+  const std::vector<int64_t> unknown(plan.symbols.size(), om::kNoSize);
+  GE_ASSIGN(const ChipModel chip, FindChipModel("Ascend910"));
+  Simulate(plan, std::vector<TaskWork>(plan.tasks.size()), chip, unknown, 8);
+  return ValidatePlan(plan);
 }
 
 Status FuzzOm(const Bytes& bytes, const std::string&) {
