@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <unordered_map>
 
@@ -57,6 +58,9 @@ struct Compilation {
   std::string ir_text;
   std::vector<std::string> rewrites;  // what the passes report
   nlohmann::json details;             // members of the description
+  bool choices_open = true;           // as the passes left the graph: not in strips yet
+  std::set<std::string> used;         // lines of choices that are about a dot
+  Status choice_fault;
 
   void Progress(const std::string& stage, double fraction) const {
     if (request.progress) request.progress(stage, fraction);
@@ -104,12 +108,31 @@ void LogMemory(const Compilation& c) {
                       b->first, b->last));
 }
 
+// Choices of tiling: what is open, for who tunes; a choice of the user's that cannot be is an error
+// if it is about a node, and a note if it is about a problem.
+void NoteChoices(const Graph& g, const Region& r, const Lowered& lowered, Compilation& c) {
+  const DotChoice* of_node =
+      r.anchor == kNone ? nullptr : c.request.policy.ChoiceFor(g.node(r.anchor));
+  for (const LoweredKernel& k : lowered.kernels) {
+    if (k.problem.empty()) continue;
+    if (of_node != nullptr) c.used.insert(of_node->where);
+    std::vector<DotChoice> choices = k.others;
+    choices.insert(choices.begin(), k.chosen);
+    c.report.choices.emplace(k.problem, std::move(choices));
+  }
+  if (!lowered.faults.empty() && c.choice_fault.ok()) c.choice_fault = Invalid(lowered.faults[0]);
+  for (const std::string& note : lowered.notes)
+    if (std::find(c.report.notes.begin(), c.report.notes.end(), note) == c.report.notes.end())
+      c.report.notes.push_back(note);
+}
+
 void LowerGraph(const Graph& g, Compilation& c) {
   std::vector<Lowered>& out = c.lowered[&g];
   for (const Region& r : c.regions[&g]) {
     LogRegion(g, r, c);
     const bool code = r.engine == Engine::kVector || r.engine == Engine::kCube;
     out.push_back(code ? LowerRegion(g, r, c.soc, c.request.policy) : Lowered{});
+    if (c.choices_open) NoteChoices(g, r, out.back(), c);
     for (const LoweredKernel& k : out.back().kernels)
       c.Log(fmt::format(
           "region {}: kernel {} [{}]{} est {:.1f} us", r.name, k.kernel.name, k.schedule,
@@ -159,7 +182,7 @@ Status UseStrips(Compilation& c) {
   int64_t least = c.planned.plan.arena_bytes;
   while (c.planned.plan.arena_bytes > kWorth && undo.size() < kMostSteps) {
     std::function<void()> back;
-    if (!SplitIntoStrips(*c.graph, c.regions, c.lowered, c.planned, &back)) break;
+    if (!SplitIntoStrips(*c.graph, c.regions, c.lowered, c.planned, policy, &back)) break;
     undo.push_back(std::move(back));
     GE_TRY(PlanAgain(c));
     const int64_t now = c.planned.plan.arena_bytes;
@@ -247,7 +270,7 @@ Status TakeSteps(Compilation& c, Steps* steps) {
     if (may("recompute") &&
         RecomputeOne(*c.graph, c.regions, c.lowered, c.planned, /*cheap=*/may("spill")))
       ++steps->again;
-    else if (may("strips") && SplitIntoStrips(*c.graph, c.regions, c.lowered, c.planned))
+    else if (may("strips") && SplitIntoStrips(*c.graph, c.regions, c.lowered, c.planned, policy))
       ++steps->strips;
     else
       break;
@@ -301,6 +324,35 @@ Status CheckLabels(const Graph& g, const Policy& policy) {
   return {};
 }
 
+// Lines about nodes that the model has not are notes; a dot's choice for what is none is an error.
+Status CheckChoices(const std::map<std::string, DotChoice>& of_nodes, Compilation& c) {
+  c.choices_open = false;
+  GE_TRY(std::move(c.choice_fault));
+  for (const auto& [name, choice] : of_nodes) {
+    DotChoice rest = choice;
+    rest.strips = 0;
+    if (ToString(rest).empty() || c.used.contains(choice.where)) continue;
+    return Invalid(fmt::format(
+        "{}: node {} has no tiling to choose: it is no product or convolution of floats, or is "
+        "computed by rows of a depthwise window; strips=N is allowed",
+        choice.where, name));
+  }
+  return {};
+}
+
+// The choices for nodes that the model has; a note for each other one.
+std::map<std::string, DotChoice> ChoicesOfNodes(Compilation& c) {
+  std::map<std::string, DotChoice> found;
+  for (const auto& [name, choice] : c.request.policy.tiles) {
+    if (IsProblem(name)) continue;
+    if (HasNode(*c.graph, name))
+      found.emplace(name, choice);
+    else
+      c.report.notes.push_back(fmt::format("{}: the model has no node {}", choice.where, name));
+  }
+  return found;
+}
+
 Status Prepare(Compilation& c) {
   Stopwatch watch;
   std::string note;
@@ -310,6 +362,7 @@ Status Prepare(Compilation& c) {
   GE_ASSIGN(c.graph, ImportModel(c.request));
   if (c.request.adapt) GE_TRY(c.request.adapt(*c.graph));
   GE_TRY(CheckLabels(*c.graph, c.request.policy));
+  const std::map<std::string, DotChoice> of_nodes = ChoicesOfNodes(c);
   c.report.nodes_in = static_cast<int>(c.graph->order.size());
   watch.Lap(c.report.import_s);
 
@@ -332,6 +385,7 @@ Status Prepare(Compilation& c) {
 
   c.Progress("lower", 0);
   FormKernels(c);
+  GE_TRY(CheckChoices(of_nodes, c));
   watch.Lap(c.report.lower_s);
 
   c.Progress("plan", 0);

@@ -54,6 +54,8 @@ struct CompileReport {
   int64_t arena_unaliased = -1;    // the same if no two values shared bytes
   std::map<std::string, int> rules;   // how often each rewrite applied
   std::map<std::string, int> misses;  // and nearly did
+  // By problem: what was chosen for it, then other choices, the best by the cost model first.
+  std::map<std::string, std::vector<DotChoice>> choices;
   std::vector<std::string> notes;
 };
 

@@ -139,7 +139,7 @@ Result<Ran> RunDag(const std::string& text, const Policy& policy, int threads) {
          ran.again + ran.strips < 20) {
     if (may("recompute") && RecomputeOne(*g, regions, lowered, planned, may("spill")))
       ++ran.again;
-    else if (may("strips") && SplitIntoStrips(*g, regions, lowered, planned))
+    else if (may("strips") && SplitIntoStrips(*g, regions, lowered, planned, policy))
       ++ran.strips;
     else
       break;
@@ -409,6 +409,30 @@ TEST(RandomDags, StripsWithBordersAreNotComputedAgain) {
   ASSERT_TRUE(b.ok()) << b.status().message();
   EXPECT_TRUE(a->outputs == b->outputs) << b->plan;
   EXPECT_GT(b->strips, 0);
+}
+
+// The number of strips may be fixed for a node; 1: its rows are made as a whole.
+TEST(RandomDags, StripsOfAFixedNumber) {
+  const std::string text = fmt::format(
+      "graph \"fixed\" (%x: f32[1,16,40,40]) -> (%y) {{\n"
+      "  %w0 = const f32[16,16,3,3] {{{}}}\n  %w1 = const f32[16,16,1,1] {{{}}}\n"
+      "  %a = Conv(%x, %w0) {{pads=[1,1,1,1]}}\n  %y = Conv(%a, %w1)\n}}\n",
+      fmt::join(std::vector<int>(2304, 1), ", "), fmt::join(std::vector<int>(256, 1), ", "));
+  const auto graph = ParseGraph(text);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  Policy policy;
+  policy.conv_tolerance = 0;
+  const auto plain = RunDag(text, policy, 1);
+  ASSERT_TRUE(plain.ok()) << plain.status().message();
+  policy.memory_limit = 1;
+  for (int64_t number : {1, 2, 7}) {
+    for (NodeId n : (*graph)->order) policy.tiles[(*graph)->node(n).name].strips = number;
+    const auto strips = RunDag(text, policy, 2);
+    ASSERT_TRUE(strips.ok()) << strips.status().message();
+    EXPECT_EQ(strips->strips, number > 1);
+    EXPECT_TRUE(strips->outputs == plain->outputs) << strips->plan;
+    EXPECT_EQ(strips->plan.find(".strip6_") != std::string::npos, number == 7) << strips->plan;
+  }
 }
 
 // A strip may lie in the padding as a whole.

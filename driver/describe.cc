@@ -69,7 +69,7 @@ nlohmann::json Describe(const RegionMap& regions, const LoweredMap& lowered, con
       const LoweredKernel* k = planned.kernels[static_cast<size_t>(task.kernel)];
       record = {{"schedule", k->schedule}, {"flops", k->flops}, {"bytes", k->bytes}};
       if (k->tiles > 0) record["tiles"] = k->tiles, record["on_chip"] = k->on_chip_bytes;
-      if (!k->problem.empty()) record["problem"] = k->problem, record["tile"] = k->tile;
+      if (!k->problem.empty()) record["problem"] = k->problem, record["tile"] = ToString(k->chosen);
       if (const auto it = region_of.find(k); it != region_of.end()) record["region"] = it->second;
     }
     tasks.push_back(std::move(record));

@@ -110,11 +110,12 @@ class Rewriting {
   Rewriting(Graph& g, std::set<NodeId> nodes) : g_(g), nodes_(std::move(nodes)) {}
 
   // Gives what undoes it.
-  std::function<void()> Run(ValueId y) {
+  std::function<void()> Run(ValueId y, int64_t wanted) {
     const std::vector<NodeId> old_order = g_.order;
     const NodeId old_producer = g_.value(y).producer;
     const int64_t rows = g_.value(y).type.dims[kRows].value();
-    const int64_t strips = std::clamp<int64_t>(rows / kLeastRows, 2, kStrips);
+    const int64_t by_size = std::clamp<int64_t>(rows / kLeastRows, 2, kStrips);
+    const int64_t strips = wanted > 0 ? std::clamp<int64_t>(wanted, 2, rows) : by_size;
     const size_t before = g_.order.size();
     std::vector<ValueId> parts;
     for (int64_t s = 0; s < strips; ++s) {
@@ -229,7 +230,8 @@ class Rewriting {
 // makers of what the first one reads.
 class Choice {
  public:
-  Choice(const Graph& g, const std::vector<Region>& regions) : g_(g), regions_(regions) {
+  Choice(const Graph& g, const std::vector<Region>& regions, const Policy& policy)
+      : g_(g), regions_(regions), policy_(policy) {
     for (size_t r = 0; r < regions.size(); ++r) {
       for (ValueId v : regions[r].outputs) maker_[v] = r;
       for (ValueId v : regions[r].inputs) readers_[v].push_back(r);
@@ -269,8 +271,10 @@ class Choice {
   bool Fits(const Region& r) const {
     const bool code = r.engine == Engine::kVector || r.engine == Engine::kCube;
     return code && r.outputs.size() == 1 &&
-           std::all_of(r.nodes.begin(), r.nodes.end(),
-                       [&](NodeId n) { return Splits(g_, g_.node(n)); });
+           std::all_of(r.nodes.begin(), r.nodes.end(), [&](NodeId n) {
+             const DotChoice* choice = policy_.ChoiceFor(g_.node(n));
+             return Splits(g_, g_.node(n)) && (choice == nullptr || choice->strips != 1);
+           });
   }
 
   // Makers of what a region reads, as far as they can be strips too.
@@ -286,6 +290,7 @@ class Choice {
 
   const Graph& g_;
   const std::vector<Region>& regions_;
+  const Policy& policy_;
   std::map<ValueId, size_t> maker_;
   std::map<ValueId, std::vector<size_t>> readers_;
   std::set<ValueId> leaves_;
@@ -294,7 +299,7 @@ class Choice {
 }  // namespace
 
 bool SplitIntoStrips(Graph& g, const RegionMap& regions, const LoweredMap& lowered,
-                     const Planned& planned, std::function<void()>* undo) {
+                     const Planned& planned, const Policy& policy, std::function<void()>* undo) {
   const om::Plan& plan = planned.plan;
   if (plan.arena_bytes < 0) return false;
   const auto full = static_cast<int32_t>(FullestTask(plan));
@@ -305,7 +310,7 @@ bool SplitIntoStrips(Graph& g, const RegionMap& regions, const LoweredMap& lower
       alive[b.name] = om::EvalSize(plan, b.bytes, {});
   }
   const std::vector<Region>& list = regions.at(&g);
-  const Choice choice(g, list);
+  const Choice choice(g, list, policy);
   // The nodes that work at the fullest moment.
   std::set<NodeId> busy;
   const int32_t kernel = plan.tasks[static_cast<size_t>(full)].kernel;
@@ -333,7 +338,8 @@ bool SplitIntoStrips(Graph& g, const RegionMap& regions, const LoweredMap& lower
     }
   }
   if (best.empty()) return false;
-  auto back = Rewriting(g, std::move(best)).Run(best_y);
+  const DotChoice* fixed = policy.ChoiceFor(g.node(g.value(best_y).producer));
+  auto back = Rewriting(g, std::move(best)).Run(best_y, fixed == nullptr ? 0 : fixed->strips);
   if (undo != nullptr) *undo = std::move(back);
   return true;
 }

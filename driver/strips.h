@@ -5,6 +5,7 @@
 
 #include "ir/graph.h"
 #include "ir/lowered.h"
+#include "ir/policy.h"
 #include "ir/region.h"
 #include "plan/planner.h"
 
@@ -13,8 +14,10 @@ namespace ge {
 // Replaces the regions that make and read the largest such value by strips of rows: one that they
 // work on at the fullest moment, else one that lies there. False if there is none. Regions, kernels
 // and plan must be made anew afterwards. `undo`, if given: brings the graph back to what it was, as
-// long as nothing else changes it.
+// long as nothing else changes it. The policy's choice for a node (strips=N) is the number of
+// strips of what it makes, 1: none.
 bool SplitIntoStrips(Graph& g, const RegionMap& regions, const LoweredMap& lowered,
-                     const Planned& planned, std::function<void()>* undo = nullptr);
+                     const Planned& planned, const Policy& policy,
+                     std::function<void()>* undo = nullptr);
 
 }  // namespace ge

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/policy.h"
 #include "ir/region.h"
 #include "tile/tile.h"
 
@@ -34,8 +35,10 @@ struct LoweredKernel {
   double cost_ns = 0;
   double tiles = 0, on_chip_bytes = 0;  // register tiles of dots; what one of them touches
   std::string schedule;                 // for people: "brgemm 14x2 k=576 ..."
-  // A kernel with a register tile: the problem that it solves and the tile, "14x2". Else empty.
-  std::string problem, tile;
+  // A kernel with a register tile: the problem that it solves, and what was chosen. Else empty.
+  std::string problem;
+  DotChoice chosen;
+  std::vector<DotChoice> others;  // that fit the chip too, the best by the cost model first
 };
 
 struct Temp {  // lives from its first kernel to its last
@@ -46,6 +49,7 @@ struct Lowered {
   std::vector<LoweredKernel> kernels;
   std::vector<Temp> temps;
   std::vector<Pack> packs;
+  std::vector<std::string> faults, notes;  // choices for this node, for its problem, that cannot be
 };
 
 // One per region of each graph, in the same order.

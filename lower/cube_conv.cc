@@ -90,6 +90,14 @@ float WeightAt(const ConvShape& s, const Constant& w, int64_t o, int64_t c, int6
   return FloatAt(w, ((c * s.o.value() + o) * height + y) * width + x);
 }
 
+std::string ConvProblem(const Graph& g, const ConvShape& s) {
+  const Layout& layout = g.value(s.x).type.layout;
+  return fmt::format("conv {} {}x{}x{}x{} of {} stride {} to {}x{}", Name(s.type), s.o.value(),
+                     s.ChannelsPerGroup(), s.kh, s.kw, layout.IsNd() ? 1 : layout.dims[1].tile,
+                     s.sw, s.oh.IsConst() ? ToString(s.oh) : "n",
+                     s.ow.IsConst() ? ToString(s.ow) : "n");
+}
+
 bool SupportsConv(const Graph& g, const Region& region, const SocSpec& soc) {
   (void)soc;
   std::optional<ConvShape> s = ConvShapeOf(g, g.node(region.anchor));
@@ -108,13 +116,13 @@ class ConvLowering {
  public:
   ConvLowering(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy,
                const ConvShape& s)
-      : build_(g, region, soc),
-        soc_(soc),
-        policy_(policy),
-        s_(s),
-        node_(g.node(region.anchor).name) {}
+      : build_(g, region, soc), soc_(soc), policy_(policy), s_(s) {}
 
   Lowered Run() {
+    build_.Fix(policy_, ConvProblem(build_.g, s_));
+    build_.RefuseForm("direct");
+    if (build_.fixed.k > 0 || !build_.fixed.pack.empty())
+      build_.Refuse(ToString(build_.fixed), "k and pack are for matrix products");
     in_ = PadInput(build_, s_);
     pairs_ = soc_.bf16 && s_.type == DType::kBF16 && in_.c0 % 2 == 0;
     weight_type_ = pairs_ ? DType::kBF16 : DType::kF32;
@@ -124,7 +132,7 @@ class ConvLowering {
         fmt::format("brgemm {}{}x{} batch {}x{}x{}{}", pairs_ ? "bf16 " : "", tile_.m, nb_,
                     Batches(), s_.kh, in_.c0 == 1 ? 1 : s_.kw, flat_ ? " flat" : ""),
         [&](LoweringContext& c) { Kernel(c); });
-    build_.NoteTile(problem_, tile_);
+    NoteChoice();
     build_.AddBorders(ZeroesLanes());
     return std::move(build_.lowered);
   }
@@ -153,12 +161,7 @@ class ConvLowering {
     row_pixels_ = flat_ ? s_.oh * s_.ow : s_.ow;
     rows_ = flat_ ? Expr(1) : s_.oh;
     const int64_t per_group = Columns();
-    problem_ = fmt::format("conv {} {}x{}x{}x{} of {} stride {} to {}x{}", Name(weight_type_),
-                           s_.o.value(), s_.ChannelsPerGroup(), s_.kh, s_.kw, in_.c0, s_.sw,
-                           s_.oh.IsConst() ? ToString(s_.oh) : "n",
-                           s_.ow.IsConst() ? ToString(s_.ow) : "n");
-    tile_ = TileFor(policy_, node_, problem_, row_pixels_, per_group, soc_,
-                    s_.group > 1 ? per_group : 0, Units() == 1);
+    tile_ = build_.Tile(row_pixels_, per_group, s_.group > 1 ? per_group : 0, Units() == 1);
     nb_ = tile_.nv * soc_.F32Lanes();
     last_ = Units() == 1 && HasNarrowPanel(per_group, tile_.nv, soc_) ? soc_.F32Lanes() : nb_;
     panels_ = (per_group + nb_ - 1) / nb_;
@@ -166,7 +169,8 @@ class ConvLowering {
                       (pairs_ ? 2 : 1);  // of a pixel
     const int64_t panels = panels_ * Units();
     const int64_t bytes = BytesFor(weight_type_, Depth() * nb_ * panels);
-    rows_outside_ = RowsOutside(soc_, static_cast<double>(bytes), s_);
+    rows_outside_ = build_.fixed.order.empty() ? RowsOutside(soc_, static_cast<double>(bytes), s_)
+                                               : build_.fixed.order == "mn";
     const int64_t inside = rows_outside_ ? panels : 1;  // panels of the same rows in turn
     const double turn = ns * static_cast<double>(inside),
                  others = static_cast<double>(HintValue(s_.n) * panels / inside);
@@ -180,6 +184,26 @@ class ConvLowering {
         static_cast<double>(soc_.l2_bytes) / 4) {
       chunk_ = std::max(chunk_, HintValue(flat_ ? row_pixels_ : s_.oh));
     }
+    chunk_ = build_.TaskRows(chunk_, flat_ ? row_pixels_ : s_.oh);
+  }
+
+  void NoteChoice() {
+    DotChoice chosen = build_.fixed;
+    chosen.m = tile_.m, chosen.nv = tile_.nv, chosen.rows = chunk_;
+    if (const Expr all = flat_ ? row_pixels_ : s_.oh; all.IsConst())
+      chosen.rows = std::min(chosen.rows, all.value());
+    chosen.order = rows_outside_ ? "mn" : "nm";
+    OpenDot d;
+    d.line = std::max<int64_t>(HintValue(row_pixels_), 1);
+    d.lines = std::max<int64_t>(HintValue(rows_), 1);
+    d.cols = Columns(), d.depth = Depth(), d.element_bytes = BytesFor(weight_type_, 1);
+    d.cols_per_panel = s_.group > 1 ? Columns() : 0;
+    d.height = row_pixels_.IsConst() ? 0 : kMostSymbolicRows;
+    const bool winograd = AllowsWinograd(s_, policy_) || AllowsWinogradRow(s_, policy_);
+    if (winograd) chosen.form = "direct";
+    std::vector<DotChoice> others = RankChoices(d, chosen, soc_);
+    if (winograd) others.insert(others.begin(), DotChoice{.form = "winograd"});
+    build_.NoteChoice(chosen, std::move(others));
   }
 
   void PackWeights() {
@@ -357,7 +381,6 @@ class ConvLowering {
   const SocSpec& soc_;
   const Policy& policy_;
   ConvShape s_;
-  std::string node_, problem_;
   PaddedInput in_;
   GemmTile tile_;
   bool flat_ = false, pairs_ = false, rows_outside_ = false;
@@ -379,10 +402,14 @@ Lowered LowerCubeConv(const Graph& g, const Region& region, const SocSpec& soc,
       s.c.value() >= 16)
     s.type = DType::kBF16;
   if (s.group > 1 && s.ChannelsPerGroup() == 1) return LowerDepthwise(g, region, soc, s);
-  if (IsSmallFloat(g.value(s.x).type.dtype) && PrefersWinograd(s, soc, policy))
-    return LowerWinograd(g, region, soc, s);
-  if (IsSmallFloat(g.value(s.x).type.dtype) && PrefersWinogradRow(s, soc, policy))
-    return LowerWinogradRow(g, region, soc, s);
+  if (!IsSmallFloat(g.value(s.x).type.dtype)) return ConvLowering(g, region, soc, policy, s).Run();
+  CubeBuild wanted(g, region, soc);
+  wanted.Fix(policy, ConvProblem(g, s));
+  const bool either = wanted.fixed.form.empty(), winograd = wanted.fixed.form == "winograd";
+  if ((winograd && AllowsWinograd(s, policy)) || (either && PrefersWinograd(s, soc, policy)))
+    return LowerWinograd(g, region, soc, policy, s);
+  if ((winograd && AllowsWinogradRow(s, policy)) || (either && PrefersWinogradRow(s, soc, policy)))
+    return LowerWinogradRow(g, region, soc, policy, s);
   return ConvLowering(g, region, soc, policy, s).Run();
 }
 

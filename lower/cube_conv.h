@@ -62,13 +62,18 @@ void ZeroPadLanes(LoweringContext& c, const ConvShape& s, Expr n, Expr y, Expr x
 constexpr int64_t kMostTaps = 49;
 Lowered LowerDepthwise(const Graph& g, const Region& region, const SocSpec& soc,
                        const ConvShape& s);
-// Is F(4x4, 3x3) allowed by the tolerance, and faster by the cost model?
+// The name under which a tuning file knows all convolutions of this kind and size.
+std::string ConvProblem(const Graph& g, const ConvShape& s);
+// Is F(4x4, 3x3) possible and allowed by the tolerance; and faster by the cost model?
+bool AllowsWinograd(const ConvShape& s, const Policy& policy);
 bool PrefersWinograd(const ConvShape& s, const SocSpec& soc, const Policy& policy);
-Lowered LowerWinograd(const Graph& g, const Region& region, const SocSpec& soc, const ConvShape& s);
+Lowered LowerWinograd(const Graph& g, const Region& region, const SocSpec& soc,
+                      const Policy& policy, const ConvShape& s);
 // The same for windows of one row: F(4, 3) or F(2, 5).
+bool AllowsWinogradRow(const ConvShape& s, const Policy& policy);
 bool PrefersWinogradRow(const ConvShape& s, const SocSpec& soc, const Policy& policy);
 Lowered LowerWinogradRow(const Graph& g, const Region& region, const SocSpec& soc,
-                         const ConvShape& s);
+                         const Policy& policy, const ConvShape& s);
 // Should chunks that follow each other be panels of the same rows, not rows of the same panel? A
 // worker claims neighbours: it then reads mostly what it wrote itself, and few lines of activations
 // are in the caches of two workers, from where they are slow to write again. But each worker reads

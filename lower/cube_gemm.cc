@@ -25,8 +25,6 @@ double StepCycles(const GemmTile& t, const SocSpec& soc) {
   return std::max({fma, loads, kFmaLatency}) + 0.25;
 }
 
-constexpr int kMostSymbolicRows = 16;  // the rest of a symbolic number goes in halves of it
-
 int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
@@ -44,6 +42,20 @@ bool HasNarrowPanel(int64_t cols, int nv, const SocSpec& soc) {
   return nv == 2 && cols > nv * w && left > 0 && left <= w;
 }
 
+bool FitsRegisters(const SocSpec& soc, int m, int nv, int64_t cols_per_panel) {
+  return m * nv + nv + 1 <= soc.vector_registers &&
+         (cols_per_panel == 0 || cols_per_panel % (nv * soc.F32Lanes()) == 0);
+}
+
+double TileCycles(int64_t rows, int max_m, int nv, const SocSpec& soc) {
+  const int64_t tiles = CeilOf(rows, max_m);
+  const int m = static_cast<int>(CeilOf(rows, tiles));
+  const int64_t tall = rows - tiles * (m - 1);
+  double cycles = static_cast<double>(tall) * StepCycles({m, nv}, soc);
+  if (tiles > tall) cycles += static_cast<double>(tiles - tall) * StepCycles({m - 1, nv}, soc);
+  return cycles;
+}
+
 GemmTile ChooseTile(int64_t rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel,
                     int most_rows, bool narrow) {
   const int w = soc.F32Lanes();
@@ -58,15 +70,8 @@ GemmTile ChooseTile(int64_t rows, int64_t cols, const SocSpec& soc, int64_t cols
     if (most_rows > 0) limit = std::min(limit, most_rows);
     if (limit * nv + nv + 1 > soc.vector_registers) continue;  // not even one row
     if (limit * nv < 4 && nv > 2) continue;
-    int64_t tiles = CeilOf(rows, limit);
-    int m = static_cast<int>(CeilOf(rows, tiles));
-    int64_t tall = rows - tiles * (m - 1);
-    auto panel = [&](int width) {
-      double cycles = static_cast<double>(tall) * StepCycles({m, width}, soc);
-      if (tiles > tall)
-        cycles += static_cast<double>(tiles - tall) * StepCycles({m - 1, width}, soc);
-      return cycles;
-    };
+    const int m = static_cast<int>(CeilOf(rows, CeilOf(rows, limit)));
+    auto panel = [&](int width) { return TileCycles(rows, limit, width, soc); };
     double cycles = panel(nv) * static_cast<double>(CeilOf(cols, nv * w));
     if (narrow && HasNarrowPanel(cols, nv, soc)) cycles += panel(1) - panel(nv);
     // Equal up to 3 %: taller tiles read the weights fewer times.
@@ -75,29 +80,12 @@ GemmTile ChooseTile(int64_t rows, int64_t cols, const SocSpec& soc, int64_t cols
   return best;
 }
 
-GemmTile TileFor(const Policy& policy, const std::string& node, const std::string& problem,
-                 Expr rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel, bool narrow) {
+GemmTile TileFor(Expr rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel, bool narrow) {
   const int64_t count = std::max<int64_t>(HintValue(rows), 1);
-  auto possible = [&](const GemmTile& t) {
-    return t.nv >= 1 && t.m >= 1 && t.m * t.nv + t.nv + 1 <= soc.vector_registers &&
-           (cols_per_panel == 0 || cols_per_panel % (t.nv * soc.F32Lanes()) == 0);
-  };
-  for (const std::string& key : {node, problem}) {
-    const auto chosen = policy.tiles.find(key);
-    if (chosen == policy.tiles.end()) continue;
-    const GemmTile t{chosen->second.first, chosen->second.second};
-    if (possible(t)) return t;
-  }
-  auto of_width = [&](int nv) {
-    const int most = MaxRows(soc, nv);
-    if (!rows.IsConst()) return GemmTile{std::min(most, kMostSymbolicRows), nv};
-    return GemmTile{static_cast<int>(CeilOf(count, CeilOf(count, most))), nv};
-  };
-  if (policy.try_vectors > 0 && possible(of_width(policy.try_vectors)))
-    return of_width(policy.try_vectors);
   const GemmTile best = ChooseTile(rows.IsConst() ? count : std::max<int64_t>(count, 64), cols, soc,
                                    cols_per_panel, rows.IsConst() ? 0 : kMostSymbolicRows, narrow);
-  return rows.IsConst() ? best : of_width(best.nv);
+  if (rows.IsConst()) return best;
+  return {std::min(MaxRows(soc, best.nv), kMostSymbolicRows), best.nv};
 }
 
 void ForRowTiles(tile::Builder& b, Expr rows, int max_m,
@@ -193,11 +181,6 @@ void CubeBuild::AddKernel(const std::string& schedule,
                         tile::ToString(kernel.kernel));
   }
   lowered.kernels.push_back(std::move(kernel));
-}
-
-void CubeBuild::NoteTile(const std::string& problem, const GemmTile& tile) {
-  lowered.kernels.back().problem = problem;
-  lowered.kernels.back().tile = fmt::format("{}x{}", tile.m, tile.nv);
 }
 
 void CubeBuild::AddBorders(bool lanes_done) {

@@ -27,12 +27,25 @@ GemmTile ChooseTile(int64_t rows, int64_t cols, const SocSpec& soc, int64_t cols
                     int most_rows = 0, bool narrow = false);
 bool HasNarrowPanel(int64_t cols, int nv, const SocSpec& soc);
 
-// What the policy says about this node or problem, if the chip can do it; else
 // ChooseTile's, with as many rows as registers allow where their number is not
 // known.
-GemmTile TileFor(const Policy& policy, const std::string& node, const std::string& problem,
-                 Expr rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel,
-                 bool narrow = false);
+GemmTile TileFor(Expr rows, int64_t cols, const SocSpec& soc, int64_t cols_per_panel, bool narrow);
+bool FitsRegisters(const SocSpec& soc, int m, int nv, int64_t cols_per_panel);
+// Cycles of one step of k for `rows` rows of one panel, in tiles of at most m rows.
+double TileCycles(int64_t rows, int m, int nv, const SocSpec& soc);
+// Tiles of rows whose number is not known are no taller: the rest goes in halves of it.
+inline constexpr int kMostSymbolicRows = 16;
+
+// A dot whose tiling is open, at hint sizes: `lines` times `line` rows (a convolution's tiles end
+// with a line of pixels, and its tasks are lines) times `cols`.
+struct OpenDot {
+  int64_t line = 1, lines = 1, cols = 1, depth = 1;
+  int64_t element_bytes = 4, cols_per_panel = 0;
+  int height = 0;       // of tiles, where the number of rows is not known; else 0
+  bool blocks = false;  // can the depth go in blocks?
+};
+// A few other choices that fit the chip, the best by the cost model first.
+std::vector<DotChoice> RankChoices(const OpenDot& dot, const DotChoice& chosen, const SocSpec& soc);
 
 // body(first row, m) over tiles that cover rows [0, rows) exactly, m at most
 // `max_m`. Constant rows are split evenly; symbolic ones into whole tiles and
@@ -78,11 +91,25 @@ class CubeBuild {
   // body is called twice: a trial that finds which values the kernel uses, then
   // the kernel.
   void AddKernel(const std::string& schedule, const std::function<void(LoweringContext&)>& body);
-  // The last kernel's register tile is one of several that would do.
-  void NoteTile(const std::string& problem, const GemmTile& tile);
+  // From now on `fixed` is what the policy says about the anchor or the problem.
+  void Fix(const Policy& policy, const std::string& problem);
+  DotChoice fixed;
+  // A part of `fixed` cannot be: what, and what would be allowed.
+  void Refuse(const std::string& what, const std::string& allowed);
+  void RefuseForm(const std::string& form);  // unless it is the form at hand
+  void KeepTileOnly();                       // refuses all other fields but the form
+  GemmTile Tile(Expr rows, int64_t cols, int64_t cols_per_panel, bool narrow = false);
+  int64_t TaskRows(int64_t by_model, Expr all);  // rows of the result in a task
+  // The last kernel is of the problem: what was chosen for it, and what else would do.
+  void NoteChoice(const DotChoice& chosen, std::vector<DotChoice> others);
+  void NoteWinograd(const GemmTile& tile);
   // Zeroes pad lanes and halos of the region's outputs. `lanes_done`: the
   // kernel itself zeroed pad lanes where there is no halo.
   void AddBorders(bool lanes_done = false);
+
+ private:
+  std::string problem_;
+  bool of_node_ = false;  // does `fixed` come from a line about the node?
 };
 
 Lowered LowerCubeMatMul(const Graph& g, const Region& region, const SocSpec& soc,

@@ -83,15 +83,22 @@ class MatMulLowering {
   }
 
   Lowered Run() {
-    direct_a_ = Probe(true);
-    direct_b_ = !pairs_ && !g_.IsConstant(node_.inputs[1]) && DividesLanes() && Probe(false);
+    NameProblem();
+    const std::string& pack = build_.fixed.pack;
+    const bool constant_b = g_.IsConstant(node_.inputs[1]);
+    if (pack.find('b') != std::string::npos && constant_b)
+      build_.Refuse("pack=" + pack, "the second factor is constant, and always packed");
+    direct_a_ = pack.find('a') == std::string::npos && Probe(true);
+    direct_b_ = !pairs_ && !constant_b && DividesLanes() && pack.find('b') == std::string::npos &&
+                Probe(false);
     if (!direct_a_) StageA();
     ChooseTiling();
     if (!direct_b_) PackB();
-    build_.AddKernel(fmt::format("brgemm {}{}x{} rows {} of {}", pairs_ ? "bf16 " : "", tile_.m,
-                                 nb_, ToString(group_), ToString(rows_)),
+    build_.AddKernel(fmt::format("brgemm {}{}x{} rows {} of {}{}", pairs_ ? "bf16 " : "", tile_.m,
+                                 nb_, ToString(group_), ToString(rows_),
+                                 block_ > 0 ? fmt::format(" k by {}", block_) : ""),
                      [&](LoweringContext& c) { Kernel(c); });
-    build_.NoteTile(problem_, tile_);
+    NoteChoice();
     build_.AddBorders();
     return std::move(build_.lowered);
   }
@@ -216,13 +223,44 @@ class MatMulLowering {
     });
   }
 
+  void NameProblem() {
+    build_.Fix(policy_, fmt::format("{} {} {}x{}x{}", shared_b_ ? "gemm" : "gemms", Name(type_),
+                                    rows_.IsConst() ? ToString(rows_) : "n", HintValue(p_.n),
+                                    std::max<int64_t>(HintValue(p_.k), 1)));
+    if (!build_.fixed.form.empty()) build_.Refuse(build_.fixed.form, "it is no convolution");
+  }
+
+  // Blocks of the depth: their sums wait in the worker's scratch, so the rows of a task are known.
+  void ChooseBlock() {
+    const int64_t block = build_.fixed.k;
+    const int64_t k = p_.k.IsConst() ? p_.k.value() : 0, steps = pairs_ ? 2 : 1;
+    if (block == 0 || block == k) return;
+    if (!rows_.IsConst() || block > k || block % steps != 0)
+      return build_.Refuse(fmt::format("k={}", block),
+                           fmt::format("rows and depth must be known, and a block is {} of {}",
+                                       steps == 2 ? "an even number" : "a part", ToString(p_.k)));
+    block_ = block;
+  }
+
+  void NoteChoice() {
+    const int64_t k = std::max<int64_t>(HintValue(p_.k), 1);
+    DotChoice chosen = build_.fixed;
+    chosen.m = tile_.m, chosen.nv = tile_.nv, chosen.rows = HintValue(group_), chosen.k = block_;
+    chosen.order = panel_outside_ ? "nm" : "mn";
+    OpenDot d;
+    d.line = std::max<int64_t>(HintValue(rows_), 1), d.cols = HintValue(p_.n), d.depth = k;
+    d.element_bytes = BytesFor(type_, 1), d.cols_per_panel = direct_b_ ? p_.n.value() : 0;
+    d.height = rows_.IsConst() ? 0 : kMostSymbolicRows;
+    d.blocks = rows_.IsConst() && p_.k.IsConst();
+    build_.NoteChoice(chosen, RankChoices(d, chosen, soc_));
+  }
+
   void ChooseTiling() {
     const int w = soc_.F32Lanes();
     const int64_t rows = HintValue(rows_), cols = HintValue(p_.n),
                   k = std::max<int64_t>(HintValue(p_.k), 1);
-    problem_ = fmt::format("{} {} {}x{}x{}", shared_b_ ? "gemm" : "gemms", Name(type_),
-                           rows_.IsConst() ? ToString(rows_) : "n", cols, k);
-    tile_ = TileFor(policy_, node_.name, problem_, rows_, cols, soc_, direct_b_ ? p_.n.value() : 0);
+    tile_ = build_.Tile(rows_, cols, direct_b_ ? p_.n.value() : 0);
+    ChooseBlock();
     nb_ = tile_.nv * w;
     panels_ = CeilDiv(p_.n, nb_);
     // Rows of a chunk: its part of A in half of L2, work of 40 us or more, and 8 chunks if there is
@@ -243,14 +281,17 @@ class MatMulLowering {
     const int64_t smaller =
         wanted <= 1 ? rows
                     : round(std::max(static_cast<double>(rows) / wanted, 20000 / ns_per_row));
-    group = std::min(group, std::max<int64_t>(smaller, tile_.m));
-    // Groups of equal size: a short last one would be a kernel of its own.
+    group = build_.TaskRows(std::min(group, std::max<int64_t>(smaller, tile_.m)), rows_);
+    // Groups of equal size, unless they are fixed: a short last one is a kernel of its own.
     groups_ = CeilDiv(rows_, group);
-    group_ = CeilDiv(rows_, rows_.IsConst() ? groups_ : Max(groups_, 1));
+    group_ = group == build_.fixed.rows
+                 ? Expr(group)
+                 : CeilDiv(rows_, rows_.IsConst() ? groups_ : Max(groups_, 1));
     // A is read once per panel if panels are outside, B once per group if groups are.
     panel_outside_ =
         static_cast<double>(cols) / static_cast<double>(group) * static_cast<double>(k) >
         static_cast<double>(rows) / nb_ * static_cast<double>(k);
+    if (!build_.fixed.order.empty()) panel_outside_ = build_.fixed.order == "nm";
   }
 
   void PackB() {
@@ -352,8 +393,12 @@ class MatMulLowering {
     }
     Expr first = group * group_;
     auto rows = [&](Expr count) {
-      ForEvenRowTiles(c.b(), count, tile_.m,
-                      [&](Expr r, int m) { Tile(c, a, b, batch, panel, first + r, m); });
+      if (block_ > 0) return Blocks(c, a, b, batch, panel, first, count);
+      ForEvenRowTiles(c.b(), count, tile_.m, [&](Expr r, int m) {
+        Multiply(c, a, b, panel, {first + r, m}, {0, p_.k}, [&](Expr row, Expr col, Val acc) {
+          Finish(c, batch, panel, first + r + row, col, acc);
+        });
+      });
     };
     if (!rows_.IsConst()) return rows(Min(group_, rows_ - first));
     const int64_t whole = rows_.value() / group_.value(), rest = rows_.value() % group_.value();
@@ -364,33 +409,61 @@ class MatMulLowering {
         [&] { rows(rest); });
   }
 
-  void Tile(LoweringContext& c, const Operand& a, const Operand& b, Expr batch, Expr panel,
-            Expr first, int m) {
+  // All rows of a task for one block of the depth, then for the next: a block of B stays in L1.
+  void Blocks(LoweringContext& c, const Operand& a, const Operand& b, Expr batch, Expr panel,
+              Expr first, Expr count) {
+    tile::Builder& t = c.b();
+    const int64_t k = p_.k.value(), last = (k - 1) / block_ * block_;
+    const int sums = t.Alloc("sums", DType::kF32, count * nb_);
+    t.For("r", count, LoopKind::kSerial, [&](Expr r) {
+      t.For("c", nb_, LoopKind::kVector, [&](Expr col) { t.Store(sums, r * nb_ + col, t.F(0)); });
+    });
+    const auto rows = [&](std::pair<Expr, Expr> range, bool whole) {
+      ForEvenRowTiles(t, count, tile_.m, [&](Expr r, int m) {
+        Multiply(c, a, b, panel, {first + r, m}, range, [&](Expr row, Expr col, Val acc) {
+          const Expr at = (r + row) * nb_ + col;
+          const Val sum = t.Load(sums, at) + acc;
+          if (whole) return Finish(c, batch, panel, first + r + row, col, sum);
+          t.Store(sums, at, sum);
+        });
+      });
+    };
+    t.For("kb", last / block_, LoopKind::kSerial,
+          [&](Expr i) { rows({i * block_, block_}, false); });
+    rows({last, k - last}, true);
+  }
+
+  // A tile (first row, rows) over steps (first, number) of the depth.
+  void Multiply(LoweringContext& c, const Operand& a, const Operand& b, Expr panel,
+                std::pair<Expr, int> rows, std::pair<Expr, Expr> steps,
+                const std::function<void(Expr, Expr, Val)>& body) {
     tile::BrGemm g;
-    g.m = m;
+    g.m = rows.second;
     g.n = nb_;
     g.n_valid = DivisibleBy(p_.n, nb_) ? Expr(nb_) : Min(nb_, p_.n - panel * nb_);
-    g.k = p_.k;
+    g.k = steps.second;
     g.a_buffer = a.buffer;
-    g.a = a.base + first * a.row_stride;
+    g.a = a.base + rows.first * a.row_stride + steps.first * a.k_stride;
     g.a_row = a.row_stride;
     g.a_k = a.k_stride;
     g.b_buffer = b.buffer;
-    g.b = b.base;
+    g.b = b.base + steps.first * b.k_stride;
     g.k_group = pairs_ ? 2 : 1;
     g.b_k = b.k_stride * g.k_group;
     if (b_pack_ >= 0) g.prefetch = Prefetch();
-    c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
-      Expr r = first + row;
-      auto [place, at] = Place(batch, r);
-      Expr column = panel * nb_ + col;
-      EnterWalk(c, place, at, r, column);
-      Index idx = place;
-      idx.push_back(at);
-      idx.push_back(column);
-      c.Yield(node_.outputs[0], idx, Epilogue(c, idx, acc));
-      c.walk.reset();
-    });
+    c.b().Gemm(g, body);
+  }
+
+  // Row r of the result (of its batch, or of all with one B) has its whole sum.
+  void Finish(LoweringContext& c, Expr batch, Expr panel, Expr r, Expr col, Val acc) {
+    auto [place, at] = Place(batch, r);
+    Expr column = panel * nb_ + col;
+    EnterWalk(c, place, at, r, column);
+    Index idx = place;
+    idx.push_back(at);
+    idx.push_back(column);
+    c.Yield(node_.outputs[0], idx, Epilogue(c, idx, acc));
+    c.walk.reset();
   }
 
   // Weights come from memory, one panel after the other: while one is in use, the next is fetched
@@ -437,7 +510,7 @@ class MatMulLowering {
   Expr rows_, panels_;
   Expr group_, groups_;  // rows of a chunk, and how many such there are
   GemmTile tile_;
-  std::string problem_;
+  int64_t block_ = 0;  // of the depth; 0: as a whole
   int nb_ = 0;
   int a_temp_ = -1, b_temp_ = -1, b_pack_ = -1, a_buffer_ = -1, b_buffer_ = -1;
 };

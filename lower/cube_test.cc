@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstring>
+#include <sstream>
 
 #include "abi/convert.h"
 #include "ir/opdef.h"
@@ -126,6 +128,101 @@ TEST(CubeGemm, TransposedWithAlphaAndBeta) {
   ExpectSame("graph g(%x: f32[6,21], %k: f32[37,21]) -> (%y) { %y = Gemm(%x, %k) {transB=1} }");
   ExpectSame("graph g(%x: f32[6,40], %k: f32[n,40]) -> (%y) { %y = Gemm(%x, %k) {transB=1} }",
              {{"n", 35}});
+}
+
+// A user's choice for the anchor is what is done, and the result stays the same.
+Lowered LowerWith(Graph& g, const std::string& fields, const SocSpec& soc, Policy* policy) {
+  DotChoice choice = *ParseDotChoice(fields);
+  choice.where = "tiles.txt line 1";
+  const Region region = WholeGraph(g);
+  policy->tiles[g.node(region.anchor).name] = choice;
+  return LowerCube(g, region, soc, *policy);
+}
+
+void ExpectChoice(const std::string& text, const std::string& fields,
+                  const std::function<void(Graph&)>& change = {}) {
+  auto parsed = ParseGraph(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  Graph& g = **parsed;
+  MakeWeights(g);
+  if (change) change(g);
+  std::vector<float> results[2];
+  for (int chosen = 0; chosen < 2; ++chosen) {
+    Policy policy;
+    policy.conv_tolerance = 0;
+    if (chosen == 1) {
+      const Lowered lowered = LowerWith(g, fields, Soc(64), &policy);
+      EXPECT_TRUE(lowered.faults.empty()) << lowered.faults[0];
+      std::string done;
+      for (const LoweredKernel& k : lowered.kernels) done += ToString(k.chosen) + " ";
+      std::istringstream words(fields);
+      for (std::string word; words >> word;)
+        EXPECT_NE(done.find(word + " "), std::string::npos) << done;
+    }
+    GraphRun run(g, {});
+    int seed = 1;
+    for (ValueId v : g.inputs) run.FillInput(v, seed++);
+    run.Run(WholeGraph(g), Soc(64), policy, 3);
+    results[chosen] = run.Values(g.outputs[0]);
+  }
+  EXPECT_EQ(results[0], results[1]) << fields;
+}
+
+TEST(CubeChoice, MatMul) {
+  const std::string text =
+      "graph g(%x: f32[29,50], %w: f32[50,48], %b: f32[48]) -> (%z) { %y = MatMul(%x, %w) %a = "
+      "Add(%y, %b) %z = Relu(%a) }";
+  for (const char* fields :
+       {"7x2", "7x2 rows=3", "5x1 rows=29 order=mn", "4x3 rows=10 order=nm k=16", "k=49 rows=8",
+        "6x2 k=7 order=mn", "pack=a", "k=24 pack=a rows=28 3x1"})
+    ExpectChoice(text, fields);
+  const std::string factors =
+      "graph g(%x: f32[3,9,20], %k: f32[3,20,32]) -> (%y) { %y = MatMul(%x, %k) }";
+  for (const char* fields : {"pack=b", "pack=ab 4x1 k=8", "rows=4 order=mn 3x2", "k=5"})
+    ExpectChoice(factors, fields);
+}
+
+TEST(CubeChoice, NamesWhatCannotBe) {
+  auto g = ParseGraph("graph g(%x: f32[29,50], %w: f32[50,48]) -> (%y) { %y = MatMul(%x, %w) }");
+  MakeWeights(**g);
+  for (const auto& [fields, text] :
+       std::map<std::string, std::string>{{"40x9", "it takes 370 of 32 vector registers"},
+                                          {"rows=30", "there are 29"},
+                                          {"k=51", "a block is a part of 50"},
+                                          {"winograd", "it is no convolution"},
+                                          {"pack=b", "always packed"}}) {
+    Policy policy;
+    const Lowered lowered = LowerWith(**g, fields, Soc(64), &policy);
+    ASSERT_EQ(lowered.faults.size(), 1) << fields;
+    EXPECT_THAT(lowered.faults[0], testing::HasSubstr(text));
+    EXPECT_THAT(lowered.faults[0], testing::StartsWith("tiles.txt line 1: "));
+    // A problem's choice may come from another chip: said, and passed over.
+    Policy other;
+    other.tiles[lowered.kernels.back().problem] = *ParseDotChoice(fields);
+    const Lowered passed = LowerCube(**g, WholeGraph(**g), Soc(64), other);
+    EXPECT_TRUE(passed.faults.empty());
+    EXPECT_EQ(passed.notes.size(), 1);
+  }
+  for (const char* wrong :
+       {"", "13x", "x2", "0x1", "rows=0", "rows=a", "order=ab", "pack=c", "k=-1", "fast"})
+    EXPECT_FALSE(ParseDotChoice(wrong).ok()) << wrong;
+}
+
+// What tuning tries fits the chip, is no two times the same, and is what it says.
+TEST(CubeChoice, OthersFit) {
+  auto g = ParseGraph("graph g(%x: f32[128,768], %w: f32[768,96]) -> (%y) { %y = MatMul(%x, %w) }");
+  MakeWeights(**g);
+  const std::vector<DotChoice> others =
+      LowerCube(**g, WholeGraph(**g), Soc(64), Policy{}).kernels.back().others;
+  ASSERT_GE(others.size(), 3);
+  for (const DotChoice& c : others) {
+    EXPECT_LE(c.m * c.nv + c.nv + 1, 32) << ToString(c);
+    EXPECT_EQ(std::count(others.begin(), others.end(), c), 1) << ToString(c);
+    Policy policy;
+    const Lowered lowered = LowerWith(**g, ToString(c), Soc(64), &policy);
+    EXPECT_TRUE(lowered.faults.empty()) << ToString(c);
+    EXPECT_EQ(ToString(lowered.kernels.back().chosen), ToString(c));
+  }
 }
 
 // The same graph with the convolution's input and outputs blocked by 16, and halos.
@@ -320,6 +417,37 @@ TEST(CubeWinograd, CloseToDirect) {
   ExpectWinogradClose({1, 40, 24, 20, 37, 1});
   ExpectWinogradClose({1, 64, 64, 18, 15, 1, false, 64 << 10});
   for (int w : {3, 16, 50}) ExpectWinogradClose({1, 64, 24, 18, w, 1, true});
+}
+
+TEST(CubeChoice, Convolution) {
+  const std::string text =
+      "graph g(%x: f32[2,32,9,11], %w: f32[40,32,3,3], %b: f32[40]) -> (%z) { %y = Conv(%x, %w, "
+      "%b) "
+      "{pads=[1,1,1,1]} %z = Relu(%y) }";
+  for (const char* fields :
+       {"5x2", "5x2 rows=2", "11x1 rows=9 order=mn", "rows=4 order=mn", "3x3 order=nm"})
+    ExpectChoice(text, fields, Blocked(1, 0));
+  const std::string flat =
+      "graph g(%x: f32[1,32,9,11], %w: f32[40,32,1,1]) -> (%y) { %y = Conv(%x, %w) }";
+  for (const char* fields : {"7x2 rows=20 order=mn", "13x1 rows=99"})
+    ExpectChoice(flat, fields, Blocked(0, 0));
+}
+
+TEST(CubeChoice, FormOfAConvolution) {
+  auto g = ParseGraph(
+      "graph g(%x: f32[1,64,16,16], %w: f32[64,64,3,3]) -> (%y) { %y = Conv(%x, %w) "
+      "{pads=[1,1,1,1]} }");
+  MakeWeights(**g);
+  for (const char* form : {"direct", "winograd"}) {
+    Policy policy;
+    const Lowered lowered = LowerWith(**g, form, Soc(64), &policy);
+    EXPECT_TRUE(lowered.faults.empty());
+    bool winograd = false;
+    for (const LoweredKernel& k : lowered.kernels) winograd |= k.schedule.starts_with("winograd");
+    EXPECT_EQ(winograd, form[0] == 'w');
+    policy.conv_tolerance = 0;
+    EXPECT_EQ(LowerCube(**g, WholeGraph(**g), Soc(64), policy).faults.size(), form[0] == 'w');
+  }
 }
 
 // Windows of one row or column, in one group of tiles and in several.

@@ -105,8 +105,11 @@ Expr OddLines(Expr elements) {
 
 class WinogradLowering {
  public:
-  WinogradLowering(const Graph& g, const Region& region, const SocSpec& soc, const ConvShape& s)
+  WinogradLowering(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy,
+                   const ConvShape& s)
       : build_(g, region, soc), soc_(soc), s_(s), o_(s.o.value()), strip_(StripTiles(s, soc)) {
+    build_.Fix(policy, ConvProblem(g, s));
+    build_.KeepTileOnly();
     rows_ = TilesOf(s.oh), cols_ = TilesOf(s.ow);
     tiles_ = s.n * rows_ * cols_;
   }
@@ -115,12 +118,13 @@ class WinogradLowering {
     in_ = PadInput(build_, s_);
     c_ = in_.c1.value() * in_.c0;
     const Expr rows = strip_ ? Expr(strip_) : tiles_;
-    tile_ = ChooseTile(HintValue(rows), o_, soc_);
+    tile_ = build_.fixed.m > 0 ? build_.Tile(rows, o_, 0) : ChooseTile(HintValue(rows), o_, soc_);
     nb_ = tile_.nv * soc_.F32Lanes();
     panels_ = CeilOf(o_, nb_);
     v_plane_ = OddLines(rows * c_), m_plane_ = OddLines(rows * MColumns());
     PackWeights();
     strip_ ? Strips() : Whole();
+    build_.NoteWinograd(tile_);
     build_.AddBorders();
     return std::move(build_.lowered);
   }
@@ -363,12 +367,16 @@ class WinogradLowering {
 
 }  // namespace
 
-bool PrefersWinograd(const ConvShape& s, const SocSpec& soc, const Policy& policy) {
+bool AllowsWinograd(const ConvShape& s, const Policy& policy) {
   if (policy.conv_tolerance < kError || policy.disabled.contains("winograd")) return false;
   if (s.rank != 4 || s.group != 1 || s.Phases() != 1 || s.kh != 3 || s.kw != 3) return false;
   if (s.sh != 1 || s.sw != 1 || s.dh != 1 || s.dw != 1) return false;
+  return s.c.value() >= kBlock && s.o.value() >= kBlock;
+}
+
+bool PrefersWinograd(const ConvShape& s, const SocSpec& soc, const Policy& policy) {
+  if (!AllowsWinograd(s, policy)) return false;
   const int64_t c = s.c.value(), o = s.o.value();
-  if (c < kBlock || o < kBlock) return false;
   const double tiles = static_cast<double>(HintValue(s.n * TilesOf(s.oh) * TilesOf(s.ow)));
   const double gflops = 2 * soc.F32Lanes() * soc.fma_per_cycle * soc.ghz;  // flops per ns
   const double macs = static_cast<double>(BlockedChannels(c) * BlockedChannels(o));
@@ -387,8 +395,8 @@ bool PrefersWinograd(const ConvShape& s, const SocSpec& soc, const Policy& polic
 }
 
 Lowered LowerWinograd(const Graph& g, const Region& region, const SocSpec& soc,
-                      const ConvShape& s) {
-  return WinogradLowering(g, region, soc, s).Run();
+                      const Policy& policy, const ConvShape& s) {
+  return WinogradLowering(g, region, soc, policy, s).Run();
 }
 
 }  // namespace ge

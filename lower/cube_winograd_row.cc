@@ -44,8 +44,11 @@ void WeightTransform(const std::array<double, 5>& w, int taps, std::array<double
 
 class RowLowering {
  public:
-  RowLowering(const Graph& g, const Region& region, const SocSpec& soc, const ConvShape& s)
+  RowLowering(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy,
+              const ConvShape& s)
       : build_(g, region, soc), soc_(soc), s_(s), o_(s.o.value()) {
+    build_.Fix(policy, ConvProblem(g, s));
+    build_.KeepTileOnly();
     outputs_ = kPoints + 1 - s.kw;
     cols_ = CeilDiv(s.ow, outputs_);
     tiles_ = s.n * s.oh * cols_;
@@ -54,7 +57,7 @@ class RowLowering {
   Lowered Run() {
     in_ = PadInput(build_, s_);
     c_ = in_.c1.value() * in_.c0;
-    tile_ = ChooseTile(14, o_, soc_, 0, 14);
+    tile_ = build_.fixed.m > 0 ? build_.Tile(14, o_, 0) : ChooseTile(14, o_, soc_, 0, 14);
     nb_ = tile_.nv * soc_.F32Lanes();
     panels_ = CeilOf(o_, nb_);
     group_ = std::max<int64_t>(1, soc_.l2_bytes / 2 / (kPoints * c_ * 4));
@@ -65,6 +68,7 @@ class RowLowering {
     build_.AddKernel(fmt::format("winograd row F({},{}) brgemm {}x{} k {} groups of {}", outputs_,
                                  s_.kw, tile_.m, nb_, c_, group_),
                      [&](LoweringContext& c) { Outputs(c); });
+    build_.NoteWinograd(tile_);
     build_.AddBorders();
     return std::move(build_.lowered);
   }
@@ -239,10 +243,14 @@ class RowLowering {
 
 }  // namespace
 
-bool PrefersWinogradRow(const ConvShape& s, const SocSpec& soc, const Policy& policy) {
+bool AllowsWinogradRow(const ConvShape& s, const Policy& policy) {
   if (policy.conv_tolerance < kError || policy.disabled.contains("winograd")) return false;
   if (s.group != 1 || s.Phases() != 1 || s.kh != 1 || (s.kw != 3 && s.kw != 5)) return false;
-  if (s.sw != 1 || s.sh != 1 || s.dw != 1 || s.type == DType::kBF16) return false;
+  return s.sw == 1 && s.sh == 1 && s.dw == 1 && s.type != DType::kBF16;
+}
+
+bool PrefersWinogradRow(const ConvShape& s, const SocSpec& soc, const Policy& policy) {
+  if (!AllowsWinogradRow(s, policy)) return false;
   const double c = static_cast<double>(CeilOf(s.c.value(), 16) * 16),
                o = static_cast<double>(CeilOf(s.o.value(), 16) * 16);
   const Expr cols = CeilDiv(s.ow, kPoints + 1 - s.kw);
@@ -259,8 +267,8 @@ bool PrefersWinogradRow(const ConvShape& s, const SocSpec& soc, const Policy& po
 }
 
 Lowered LowerWinogradRow(const Graph& g, const Region& region, const SocSpec& soc,
-                         const ConvShape& s) {
-  return RowLowering(g, region, soc, s).Run();
+                         const Policy& policy, const ConvShape& s) {
+  return RowLowering(g, region, soc, policy, s).Run();
 }
 
 }  // namespace ge

@@ -358,10 +358,24 @@ class Works(Case):
         self.assertTrue(chosen)
         problem = chosen[0].split(" = ")[0]
         self.assertFalse([name for name in os.listdir(self.folder) if name.startswith("trial")])
-        self.path("tiles.txt", "# by hand\n%s = 2x1\n" % problem)
+        tile = lambda: [task.get("tile", "") for task in self.description()["tasks"]]
+        self.path("tiles.txt", "# by hand\n%s = 2x1 rows=3 order=mn\n" % problem)
         self.works(bank, *conv, model=model)
-        self.assertIn(problem + "=2x1", self.description()["policy"])
-        self.assertIn("2x1", [task.get("tile") for task in self.description()["tasks"]])
+        self.assertIn(problem + " = 2x1 rows=3 order=mn", self.description()["policy"])
+        self.assertTrue(any("2x1 rows=3 order=mn" in t for t in tile()), tile())
+        # By node, with what it may be and what it may not.
+        self.path("tiles.txt", "a_Conv = rows=2\nnowhere = 2x1\n%s = 40x9\n" % problem)
+        out = self.works(bank, *conv, model=model)
+        self.assertTrue(any("rows=2" in t for t in tile()), tile())
+        self.assertIn("tiles.txt line 2: the model has no node nowhere", out)
+        self.path("tiles.txt", "%s = 40x9\n" % problem)
+        self.assertRegex(self.works(bank, *conv, model=model), "note: .*tiles.txt line 1: tile 40x9 of problem .* is not possible")
+        for line, text in (("a_Conv = 40x9", "line 1: tile 40x9 of node a_Conv is not possible: it takes 370 of"),
+                           ("a_Conv = rows=99", "line 1: rows=99 of node a_Conv is not possible: there are"),
+                           ("c_MaxPool = 2x1", "line 1: node c_MaxPool has no tiling to choose"),
+                           ("a_Conv = 2x1 fast", r"line 1: [fast] is none of ROWSxVECTORS, rows=N")):
+            self.path("tiles.txt", line + "\n")
+            self.assertIn(text, self.refused(self.atc(bank, *conv, model=model), "E10014"))
         self.path("tiles.txt", "nonsense\n")
         self.refused(self.atc(bank, *conv, model=model), "E10014")
         self.refused(self.atc("--op_bank_path=" + self.path("nowhere"), *conv, model=model), "E13000")

@@ -224,6 +224,8 @@ Fault FaultOf(const Status& status) {
   const auto has = [&](const char* text) { return m.find(text) != std::string::npos; };
   if (has("out_nodes names")) return {"E11017", m, "names of nodes with :index, or of values"};
   if (has("stream_labels: ")) return {"E10016", m, "names of the model's nodes"};
+  if (has("tiles.txt line "))
+    return {"E10014", m, "another choice of tiling (docs/speed.md), or a # before the line"};
   if (has("memory_limit: ")) return {"E10001", m, "a larger limit, or none"};
   if (has("input_shape names")) return {"E10016", m, "names of the model's inputs"};
   if (has(" dims given, the model has ")) return {"E10049", m, "as many dims as the model has"};
@@ -271,7 +273,8 @@ Fault ApplyTiles(const AtcOptions& o, CompileRequest* request) {
     return {"E13000", fmt::format("[--op_bank_path] folder {} does not exist", folder),
             "make the folder first"};
   auto tiles = ReadTiles(path);
-  if (!tiles.ok()) return {"E10014", tiles.status().message(), "gemm f32 128x768x768 = 13x2"};
+  if (!tiles.ok())
+    return {"E10014", tiles.status().message(), "gemm f32 128x768x768 = 13x2 rows=64 order=nm"};
   request->policy.tiles = std::move(*tiles);
   if (!o.Has("tune")) return {};
   const Status tuned = Tune(*request, path);

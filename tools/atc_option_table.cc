@@ -166,11 +166,10 @@ constexpr OptionRow kOptions[] = {
     {"deterministic_level", kOperator, kWorks, kChoice, "0|1|2|3",
      "results are always the same bits", "ge.deterministicLevel"},
     {"op_bank_path", kOperator, kWorks, kText, "DIR",
-     "folder of tiles.txt: register tiles of dots by problem or node name, \"gemm f32 128x768x768 "
-     "= "
-     "13x2\" (rows x vectors of columns)"},
+     "folder of tiles.txt: tiling of dots by problem or node name, \"gemm f32 128x768x768 = 13x2 "
+     "rows=64 order=nm\" (docs/speed.md)"},
     {"tune", kOperator, kWorks, kFlag, "",
-     "measure the tiles on this machine first and keep the winners in the folder of "
+     "measure the best choices on this machine first and keep the winners in the folder of "
      "--op_bank_path"},
     {"op_compiler_cache_mode", kOperator, kAccepted, kChoice, "enable|disable|force",
      "see --cache_dir"},

@@ -1,5 +1,5 @@
 // See atc_tune.h. A problem is what LoweredKernel::problem says: kernels of one problem share their
-// choice. The tile of the cost model stays unless another one is faster by more than noise.
+// choice.
 #include "tools/atc_tune.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,6 @@
 namespace ge {
 namespace {
 
-constexpr int kWidest = 8;  // vectors of columns in a tile
 constexpr int kWarmups = 2, kRuns = 9;
 constexpr double kGain = 0.98;  // of the cost model's time, to be replaced
 
@@ -50,8 +49,8 @@ Result<Candidate> Load(const std::string& path) {
   return c;
 }
 
-// {problem: (tile, ns of all its kernels)}; the least of several runs for each kernel.
-Result<std::map<std::string, std::pair<std::string, int64_t>>> Measure(const std::string& path) {
+// {problem: ns of all tasks of its regions}; the least of several runs for each task.
+Result<std::map<std::string, int64_t>> Measure(const std::string& path) {
   GE_ASSIGN(Candidate c, Load(path));
   c.run->EnableProfile(true);
   std::vector<int64_t> ns;
@@ -61,13 +60,13 @@ Result<std::map<std::string, std::pair<std::string, int64_t>>> Measure(const std
     if (ns.empty() || i == 0) ns = now;
     for (size_t t = 0; t < ns.size(); ++t) ns[t] = std::min(ns[t], now[t]);
   }
-  std::map<std::string, std::pair<std::string, int64_t>> times;
+  std::map<int, std::string> problem_of;
+  for (const auto& task : c.tasks)
+    if (task.contains("problem")) problem_of[task.value("region", -1)] = task["problem"];
+  std::map<std::string, int64_t> times;
   for (size_t t = 0; t < ns.size() && t < c.tasks.size(); ++t) {
-    const std::string problem = c.tasks[t].value("problem", "");
-    if (problem.empty()) continue;
-    auto& [tile, sum] = times[problem];
-    tile = c.tasks[t].value("tile", "");
-    sum += ns[t];
+    const auto at = problem_of.find(c.tasks[t].value("region", -1));
+    if (at != problem_of.end()) times[at->second] += ns[t];
   }
   return times;
 }
@@ -89,19 +88,48 @@ Result<std::pair<double, double>> Race(const std::string& a, const std::string& 
   return std::pair(ms[0][kRuns / 2], ms[1][kRuns / 2]);
 }
 
-bool ParseTile(const std::string& text, std::pair<int, int>* tile) {
-  return std::sscanf(text.c_str(), "%dx%d", &tile->first, &tile->second) == 2 && tile->first > 0 &&
-         tile->second > 0;
-}
-
 Status WriteTiles(const std::string& path, const TileChoices& tiles) {
   std::ofstream file(path);
-  file << "# Register tiles, rows x vectors of columns, by problem or by node. Made by atc "
-          "--tune.\n";
-  for (const auto& [what, tile] : tiles)
-    file << fmt::format("{} = {}x{}\n", what, tile.first, tile.second);
+  file << "# Tiling of dots by problem or by node (docs/speed.md). Made by atc --tune.\n";
+  for (const auto& [what, choice] : tiles) file << fmt::format("{} = {}\n", what, ToString(choice));
   file.close();
   return file ? Status() : Error(Code::kUnavailable, path + ": cannot write the file");
+}
+
+// What is known of a problem while it is tuned.
+struct Tuned {
+  std::vector<DotChoice> choices;  // the first one is the cost model's
+  size_t best = 0;
+  int64_t least_ns = 0, first_ns = 0;
+};
+
+// Compiles and runs the model with choice `round` of each problem that has so many.
+Status TryRound(const CompileRequest& request, const std::string& om, size_t round,
+                std::map<std::string, Tuned>* problems) {
+  CompileRequest one = request;
+  one.output = om;
+  one.external_weight = 0;
+  one.log = {};
+  for (const auto& [problem, tuned] : *problems)
+    if (round < tuned.choices.size()) one.policy.tiles[problem] = tuned.choices[round];
+  auto compiled = Compile(one);
+  if (!compiled.ok()) return compiled.status();
+  if (round == 0)
+    for (auto& [problem, choices] : compiled->choices)
+      (*problems)[problem].choices = std::move(choices);
+  auto times = Measure(om);
+  if (!times.ok()) return std::move(times).In("tuning runs the model").status();
+  for (const auto& [problem, ns] : *times) {
+    Tuned& tuned = (*problems)[problem];
+    if (round == 0) tuned.first_ns = tuned.least_ns = ns;
+    // The cost model's choice stays unless another is faster by more than noise.
+    const double needed = kGain * static_cast<double>(tuned.first_ns);
+    if (round >= tuned.choices.size() || static_cast<double>(ns) >= needed || ns >= tuned.least_ns)
+      continue;
+    tuned.best = round;
+    tuned.least_ns = ns;
+  }
+  return {};
 }
 
 }  // namespace
@@ -112,69 +140,47 @@ Result<TileChoices> ReadTiles(const std::string& path) {
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos || line[0] == '#') continue;
+    const std::string where = fmt::format("{} line {}", path, number);
     const size_t equals = line.rfind(" = ");
-    std::pair<int, int> tile;
-    if (equals == std::string::npos || !ParseTile(line.substr(equals + 3), &tile))
-      return Invalid(fmt::format("{} line {}: [{}] is not \"problem or node = ROWSxVECTORS\"", path,
-                                 number, line));
-    tiles[line.substr(0, equals)] = tile;
+    if (equals == std::string::npos)
+      return Invalid(fmt::format("{}: [{}] is not \"problem or node = choices\"", where, line));
+    GE_ASSIGN(DotChoice choice, ParseDotChoice(line.substr(equals + 3)).In(where));
+    choice.where = where;
+    tiles[line.substr(0, equals)] = std::move(choice);
   }
   return tiles;
 }
 
 Status Tune(CompileRequest& request, const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path();
-  const auto trial = [&](int vectors) { return fmt::format("{}/trial{}.om", folder, vectors); };
-  struct Best {
-    std::string tile;
-    int64_t ns = 0;
-  };
-  std::map<std::string, Best> best;
+  const auto trial = [&](size_t round) { return fmt::format("{}/trial{}.om", folder, round); };
+  const auto begin = std::chrono::steady_clock::now();
+  std::map<std::string, Tuned> problems;
+  size_t rounds = 1;
   Status fault;
-  for (int vectors = 0; vectors <= kWidest && fault.ok(); ++vectors) {
-    CompileRequest one = request;
-    one.output = trial(vectors);
-    one.external_weight = 0;
-    one.policy.try_vectors = vectors;
-    one.log = {};
-    auto compiled = Compile(one);
-    if (!compiled.ok()) return compiled.status();
-    auto times = Measure(one.output);
-    if (!times.ok()) fault = std::move(times).In("tuning runs the model").status();
-    if (vectors > 0) std::filesystem::remove(one.output);
-    if (!fault.ok()) break;
-    for (const auto& [problem, measured] : *times) {
-      Best& b = best[problem];
-      const double needed = b.tile.empty() ? 0 : vectors == 0 ? 1 : kGain;
-      if (b.tile.empty() ||
-          static_cast<double>(measured.second) < needed * static_cast<double>(b.ns))
-        b = {measured.first, measured.second};
-    }
-    std::printf("tune: %s, %zu problems\n",
-                vectors == 0 ? "tiles of the cost model"
-                             : fmt::format("tiles of {} vectors", vectors).c_str(),
-                times->size());
+  for (size_t round = 0; round < rounds && fault.ok(); ++round) {
+    fault = TryRound(request, trial(round), round, &problems);
+    if (round > 0) std::filesystem::remove(trial(round));
+    for (const auto& [problem, tuned] : problems) rounds = std::max(rounds, tuned.choices.size());
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    if (fault.ok())
+      std::printf("tune: %zu problems, choice %zu of at most %zu, %.1f s\n", problems.size(),
+                  round + 1, rounds, took.count());
     std::fflush(stdout);
   }
-  if (!fault.ok()) {
-    std::filesystem::remove(trial(0));
-    return fault;
-  }
-  GE_ASSIGN(TileChoices tiles, ReadTiles(path));
-  for (const auto& [problem, b] : best) {
-    std::pair<int, int> tile;
-    if (ParseTile(b.tile, &tile)) tiles[problem] = request.policy.tiles[problem] = tile;
-  }
-  GE_TRY(WriteTiles(path, tiles));
   CompileRequest tuned = request;
+  GE_ASSIGN(TileChoices tiles, ReadTiles(path));
+  for (const auto& [problem, p] : problems)
+    if (p.best < p.choices.size()) tiles[problem] = tuned.policy.tiles[problem] = p.choices[p.best];
   tuned.output = trial(1);
   tuned.external_weight = 0;
   tuned.log = {};
-  auto compiled = Compile(tuned);
-  if (!compiled.ok()) return compiled.status();
-  auto race = Race(trial(0), tuned.output);
-  for (int i : {0, 1}) std::filesystem::remove(trial(i));
+  if (fault.ok()) fault = Compile(tuned).status();
+  auto race = fault.ok() ? Race(trial(0), tuned.output) : fault;
+  for (size_t i : {0, 1}) std::filesystem::remove(trial(i));
   if (!race.ok()) return race.status();
+  GE_TRY(WriteTiles(path, tiles));
+  request.policy.tiles = tuned.policy.tiles;
   std::printf("tune: untuned %.3f ms, tuned %.3f ms, ratio %.3f; choices in %s\n", race->first,
               race->second, race->first / race->second, path.c_str());
   return {};
