@@ -6,7 +6,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <random>
 
 #include "base/check.h"
@@ -17,11 +16,10 @@
 #include "fuse/fuse.h"
 #include "ir/text.h"
 #include "lower/lower.h"
-#include "om/file.h"
 #include "om/size.h"
-#include "plan/interpreted.h"
 #include "plan/planner.h"
 #include "plan/spill.h"
+#include "plan/test_load.h"
 #include "plan/validate.h"
 #include "rt/runtime.h"
 
@@ -157,25 +155,11 @@ Result<Ran> RunDag(const std::string& text, const Policy& policy, int threads) {
     ran.lanes = std::max(ran.lanes, t.lane + 1);
     ran.spilled += t.kind == om::TaskKind::kSpill;
   }
-  om::OmContents file;
-  for (size_t i = 0; i < planned.kernels.size(); ++i) {
-    planned.plan.kernels[i].hash = "text";
-    planned.plan.kernels[i].text = tile::ToString(planned.kernels[i]->kernel, true);
-  }
-  file.plan = planned.plan;
-  file.weight_bytes = planned.weight_bytes;
-  file.fill_weights = [&](std::byte* to) -> Status {
+  const auto fill = [&](std::byte* to) -> Status {
     for (const WeightSource& w : planned.weights) FillWeight(w, to + w.offset);
     return {};
   };
-  const std::string path =
-      (std::filesystem::temp_directory_path() / fmt::format("ge_dag_{}.om", getpid())).string();
-  GE_TRY(om::WriteOm(path, file));
-  rt::LoadOptions options;
-  options.threads = threads;
-  options.text_kernel = InterpretedKernel;
-  GE_ASSIGN(auto model, rt::Model::Load(path, options));
-  std::filesystem::remove(path);
+  GE_ASSIGN(auto model, LoadInterpreted(planned, fill, threads));
   GE_ASSIGN(auto run, rt::Run::Create(model));
   std::vector<std::vector<float>> data;
   std::vector<rt::Tensor> inputs;

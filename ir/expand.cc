@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "ir/text.h"
 
 namespace ge {
 
@@ -236,11 +237,7 @@ ValueId ExpandBuilder::Ints(const std::vector<int64_t>& values) {
 ValueId ExpandBuilder::Exprs(const std::vector<Expr>& elements) {
   std::vector<int64_t> numbers;
   std::vector<std::string> texts;
-  for (const Expr& e : elements) {
-    if (e.IsConst()) numbers.push_back(e.value());
-    texts.push_back(ToString(e));
-  }
-  if (numbers.size() == elements.size()) return Ints(numbers);
+  if (AsNumbers(elements, &numbers, &texts)) return Ints(numbers);
   return Op("ge.Exprs", {}, {{"elems", std::move(texts)}});
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "ir/opdef.h"
+#include "ir/text.h"
 
 namespace ge {
 
@@ -193,11 +194,7 @@ ValueId Patch::Ints(const std::vector<int64_t>& values) {
 ValueId Patch::Exprs(const std::vector<Expr>& elements) {
   std::vector<int64_t> numbers;
   std::vector<std::string> texts;
-  for (const Expr& e : elements) {
-    if (e.IsConst()) numbers.push_back(e.value());
-    texts.push_back(ToString(e));
-  }
-  if (numbers.size() == elements.size()) return Ints(numbers);
+  if (AsNumbers(elements, &numbers, &texts)) return Ints(numbers);
   return Add("ge.Exprs", {}, {{"elems", std::move(texts)}});
 }
 

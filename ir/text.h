@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "ir/graph.h"
@@ -17,5 +18,10 @@ std::string ToString(const Graph& g, int64_t max_constant_bytes);
 // for none.
 std::string ToString(const std::map<std::string, Attr, std::less<>>& attrs);
 Result<std::map<std::string, Attr, std::less<>>> ParseAttrs(std::string_view text);
+
+// Elements as an i64 constant has them, or as ge.Exprs has them in its attribute; true: all are
+// numbers, and the constant will do.
+bool AsNumbers(const std::vector<Expr>& elements, std::vector<int64_t>* numbers,
+               std::vector<std::string>* texts);
 
 }  // namespace ge

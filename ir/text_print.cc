@@ -289,6 +289,15 @@ class Printer {
 
 }  // namespace
 
+bool AsNumbers(const std::vector<Expr>& elements, std::vector<int64_t>* numbers,
+               std::vector<std::string>* texts) {
+  for (const Expr& e : elements) {
+    if (e.IsConst()) numbers->push_back(e.value());
+    texts->push_back(ToString(e));
+  }
+  return numbers->size() == elements.size();
+}
+
 std::string ToString(const Graph& g) { return Printer(INT64_MAX).Print(g); }
 
 std::string ToString(const Graph& g, int64_t max_constant_bytes) {

@@ -4,14 +4,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 
 #include "ir/opdef.h"
 #include "om/file.h"
-#include "plan/interpreted.h"
+#include "plan/test_load.h"
 #include "plan/validate.h"
 #include "rt/runtime.h"
 #include "tile/builder.h"
@@ -103,28 +101,15 @@ int Count(const Model& m, om::TaskKind kind, const std::string& host = "") {
 }
 
 std::unique_ptr<rt::Run> Load(const Model& m) {
-  om::OmContents contents;
-  contents.plan = m.planned.plan;
-  for (size_t i = 0; i < m.planned.kernels.size(); ++i) {
-    contents.plan.kernels[i].text = tile::ToString(m.planned.kernels[i]->kernel, true);
-  }
-  contents.weight_bytes = m.planned.weight_bytes;
-  contents.fill_weights = [&](std::byte* out) {
+  const auto fill = [&](std::byte* out) {
     for (const WeightSource& w : m.planned.weights) {
       const Constant& c = *w.graph->ConstantOf(w.value);
       std::memcpy(out + w.offset, c.bytes.data(), c.bytes.size());
     }
     return Status();
   };
-  const std::string path = testing::TempDir() + "/planner_test_" + std::to_string(getpid()) + ".om";
-  const Status written = om::WriteOm(path, contents);
-  EXPECT_TRUE(written.ok()) << written.message();
-  rt::LoadOptions options;
-  options.threads = 1;
-  options.text_kernel = InterpretedKernel;
-  auto model = rt::Model::Load(path, options);
+  auto model = LoadInterpreted(m.planned, fill, 1);
   EXPECT_TRUE(model.ok()) << model.status().message();
-  std::filesystem::remove(path);
   if (!model.ok()) return nullptr;
   auto run = rt::Run::Create(*model);
   EXPECT_TRUE(run.ok()) << run.status().message();

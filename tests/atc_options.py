@@ -58,10 +58,7 @@ class Table(Case):
 
     def test_spilled_values(self):
         """A limit that spilling alone reaches: the same results, the file says what is moved, and no file stays."""
-        up = [mm.node("Neg", ["v%d" % i], ["v%d" % (i + 1)]) for i in range(8)]
-        down = [mm.node("Add", ["v%d" % i if i == 8 else "s%d" % i, "v%d" % (i - 1)], ["s%d" % (i - 1)]) for i in range(8, 0, -1)]
-        shape = mm.value_info("v0", mm.F32, [64, 64]), mm.value_info("s0", mm.F32, [64, 64])
-        ladder = self.path("ladder.onnx", mm.model(mm.graph("ladder", up + down, [shape[0]], [shape[1]])))
+        ladder = self.path("ladder.onnx", mm.ladder())
 
         def results(*options):
             said = self.works("--opt_level=0", *options, model=ladder)

@@ -103,6 +103,27 @@ def loop():
                        [value_info("last", F32, [2]), value_info("all", F32, ["trips", 2])]))
 
 
+def ladder(rungs=8):
+    """Values that wait for each other's last reader: up by Neg, and down again by Add with the value of each rung."""
+    up = [node("Neg", ["v%d" % i], ["v%d" % (i + 1)]) for i in range(rungs)]
+    down = [node("Add", ["s%d" % i if i < rungs else "v%d" % i, "v%d" % (i - 1)], ["s%d" % (i - 1)]) for i in range(rungs, 0, -1)]
+    return model(graph("ladder", up + down, [value_info("v0", F32, [64, 64])], [value_info("s0", F32, [64, 64])]))
+
+
+def mixed():
+    """An LSTM, a product of bytes and an If."""
+    rng = random.Random(2)
+    sides = [graph(side, [node(op, ["z"], [side])], [], [value_info(side, F32, [4, 1, 16])]) for side, op in (("t", "Tanh"), ("e", "Neg"))]
+    nodes = [node("LSTM", ["x", "w", "r"], ["h"], hidden_size=8), node("Squeeze", ["h", "axis"], ["s"]),
+             node("DynamicQuantizeLinear", ["s"], ["q", "scale", "zero"]), node("QuantizeLinear", ["m", "ms"], ["mq"]),
+             node("MatMulInteger", ["q", "mq", "zero"], ["p"]), node("Cast", ["p"], ["f"], to=F32), node("Mul", ["f", "scale"], ["z"]),
+             node("If", ["c"], ["y"], then_branch=sides[0], else_branch=sides[1])]
+    initializers = [weights(rng, "w", [1, 32, 8]), weights(rng, "r", [1, 32, 8]), tensor("axis", I64, [1], [1]),
+                    weights(rng, "m", [8, 16]), tensor("ms", F32, [], [1 / 64])]
+    return model(graph("mixed", nodes, [value_info("x", F32, [4, 1, 8]), value_info("c", BOOL, [])],
+                       [value_info("y", F32, [4, 1, 16])], initializers))
+
+
 def main(out):
     os.makedirs(out, exist_ok=True)
     for make in (chain, conv, branch, loop):

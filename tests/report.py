@@ -12,6 +12,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import make_models as make  # noqa: E402
+
 BUILD, MODELS = sys.argv[1:3]
 BROWSER = next((b for b in ("chromium", "chromium-browser", "google-chrome") if shutil.which(b)), None)
 
@@ -29,12 +32,22 @@ class Report(unittest.TestCase):
     def tearDown(self):
         self.scratch.cleanup()
 
-    def page(self, model, *args):
+    def page(self, model, *args, folder=MODELS):
         path = os.path.join(self.folder, model + ".html")
-        done = ge("report", os.path.join(MODELS, model + ".om"), "-o", path, *args)
+        done = ge("report", os.path.join(folder, model + ".om"), "-o", path, *args)
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(path, encoding="utf-8") as file:
             return path, file.read()
+
+    def compiled_page(self, model, *options):
+        """Of a model that is made and compiled here."""
+        path = os.path.join(self.folder, model)
+        with open(path + ".onnx", "wb") as file:
+            file.write(getattr(make, model)())
+        done = subprocess.run([os.path.join(BUILD, "bin", "atc"), "--model=" + path + ".onnx", "--framework=5", "--output=" + path, *options],
+                              capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.page(model, folder=self.folder)
 
     def data(self, text):
         return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
@@ -59,11 +72,24 @@ class Report(unittest.TestCase):
         self.assertNotIn("measured", data)
         self.assertTrue(data["tasks"])
 
+    def test_spilled_values(self):
+        data = self.data(self.compiled_page("ladder", "--opt_level=0", "--disable_passes=recompute", "--memory_limit=70000")[1])
+        kinds = [t["kind"] for t in data["tasks"]]
+        self.assertGreater(kinds.count("spill"), 2)
+        self.assertGreaterEqual(kinds.count("fetch"), kinds.count("spill"))
+        self.assertLessEqual(data["arena"]["height"], 70000)
+        self.assertEqual({t["moved"] for t in data["tasks"]}, {0, 16384})
+        slow, = [c for c in data["chips"] if c["name"] == "Ascend310"]
+        self.assertGreater(slow["total_us"], 16384 * (len(kinds) - 16) / 3.94e3 / 2)
+
     @unittest.skipUnless(BROWSER, "no Chromium here")
     def test_browser(self):
-        for model in ("conv", "loop"):
+        pages = {model: lambda model=model: self.page(model) for model in ("conv", "loop")}
+        pages["mixed"] = lambda: self.compiled_page("mixed")
+        pages["ladder"] = lambda: self.compiled_page("ladder", "--opt_level=0", "--memory_limit=70000")
+        for model, make_page in pages.items():
             with self.subTest(model):
-                path, _ = self.page(model)
+                path, _ = make_page()
                 done = subprocess.run(
                     [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
                      "--disable-background-networking", "--user-data-dir=" + os.path.join(self.folder, "profile"),

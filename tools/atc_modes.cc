@@ -12,9 +12,11 @@
 #include "import/onnx/import.h"
 #include "ir/opdef.h"
 #include "ir/text.h"
+#include "om/fields.h"
 #include "om/file.h"
 #include "om/size.h"
 #include "tools/atc_compile.h"
+#include "tools/json_member.h"
 
 namespace ge {
 namespace {
@@ -54,10 +56,10 @@ Json Tensors(const om::Plan& plan, const std::vector<om::IoTensor>& tensors) {
 }
 
 Json OmJson(const om::OmView& view) {
-  static constexpr const char* kKinds[] = {"launch", "host", "jump", "jump_unless", "bind"};
   Json tasks = Json::array();
   for (const om::Task& t : view.plan.tasks) {
-    Json task{{"name", t.name}, {"type", kKinds[static_cast<int>(t.kind)]}, {"input", t.args}};
+    Json task{
+        {"name", t.name}, {"type", om::kTaskKinds[static_cast<size_t>(t.kind)]}, {"input", t.args}};
     if (!t.outs.empty()) task["output"] = t.outs;
     if (t.kernel >= 0) task["kernel"] = view.plan.kernels[static_cast<size_t>(t.kernel)].name;
     if (!t.host.empty()) task["kernel"] = t.host;
@@ -183,7 +185,7 @@ Fault DisplayModel(const std::string& path) {
   if (!read.ok()) return CannotLoad(path, read.status());
   const om::OmView& v = *read;
   const Json description = Description(v);
-  const auto text = [&](const char* key) { return description.value(key, std::string()); };
+  const auto text = [&](const char* key) { return MemberOr(description, key, std::string()); };
   const auto section = [&](om::Section kind) {
     int64_t bytes = 0;
     for (const auto& s : v.sections)

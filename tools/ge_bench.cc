@@ -11,6 +11,7 @@
 
 #include "base/file_map.h"
 #include "om/file.h"
+#include "tools/json_member.h"
 #include "tools/numbers.h"
 #include "tools/peak.h"
 #include "tools/session.h"
@@ -47,8 +48,8 @@ Result<nlohmann::json> TaskCounts(const std::string& model) {
   GE_ASSIGN(FileMap file, FileMap::Open(model));
   GE_ASSIGN(om::OmView view, om::ReadOm(file.bytes(), false));
   auto description = nlohmann::json::parse(view.description, nullptr, /*allow_exceptions=*/false);
-  return description.is_object() ? description.value("tasks", nlohmann::json::array())
-                                 : nlohmann::json::array();
+  const auto tasks = description.find("tasks");
+  return tasks == description.end() ? nlohmann::json() : *tasks;
 }
 
 // What all threads could do at best, measured on one of them now.
@@ -58,8 +59,8 @@ struct Limits {
 
 // ns of a task that does this much at the FMA peak, or reads as much at the speed of memory.
 double RoofNs(const nlohmann::json& task, const Limits& limits) {
-  return std::max(task.value("flops", 0.0) / limits.gflops,
-                  task.value("bytes", 0.0) / limits.gb_per_s);
+  return std::max(MemberOr(task, "flops", 0.0) / limits.gflops,
+                  MemberOr(task, "bytes", 0.0) / limits.gb_per_s);
 }
 
 // Slowest first. Estimates and counts are for the hint sizes of a dynamic model.
@@ -75,10 +76,11 @@ void PrintProfile(const om::Plan& plan, const std::vector<int64_t>& ns, int coun
     const om::Task& t = plan.tasks[order[i]];
     const auto measured = static_cast<double>(ns[order[i]]);
     std::string roof = "-", schedule;
-    if (order[i] < counts.size() && counts[order[i]].contains("flops")) {
+    const nlohmann::json& count_here = ElementOrNull(counts, order[i]);
+    if (count_here.contains("flops")) {
       if (plan.symbols.empty() && measured > 0)
-        roof = fmt::format("{:.0f} %", 100 * RoofNs(counts[order[i]], limits) / measured);
-      schedule = counts[order[i]].value("schedule", "");
+        roof = fmt::format("{:.0f} %", 100 * RoofNs(count_here, limits) / measured);
+      schedule = MemberOr(count_here, "schedule", std::string());
     }
     std::printf("%8.1fus %8.1fus %7s  %s  %s\n", measured / 1e3, static_cast<double>(t.cost) / 1e3,
                 roof.c_str(), t.name.c_str(), schedule.c_str());

@@ -13,6 +13,7 @@
 #include "om/file.h"
 #include "om/size.h"
 #include "rt/placement.h"
+#include "tools/json_member.h"
 #include "tools/session.h"
 #include "tools/verbs.h"
 
@@ -74,7 +75,7 @@ std::string ArenaText(const om::OmView& v, const std::vector<int64_t>& symbols) 
   const auto made = nlohmann::json::parse(v.description, nullptr, /*allow_exceptions=*/false);
   if (!made.is_object()) return out;
   const auto compare = [&](const char* key, const char* what) {
-    const int64_t apart = made.value(key, int64_t{-1});
+    const int64_t apart = MemberOr(made, key, int64_t{-1});
     if (apart <= 0) return;
     out += fmt::format(", {} bytes {} ({:.2f})", apart, what,
                        static_cast<double>(v.plan.arena_bytes) / static_cast<double>(apart));

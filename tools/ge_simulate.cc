@@ -11,6 +11,7 @@
 #include "base/file_map.h"
 #include "om/file.h"
 #include "om/size.h"
+#include "tools/json_member.h"
 #include "tools/numbers.h"
 #include "tools/session.h"
 #include "tools/simulate.h"
@@ -124,13 +125,12 @@ std::vector<TaskWork> WorkOf(std::string_view description, size_t tasks) {
   std::vector<TaskWork> work(tasks);
   const Json json = Json::parse(description, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("tasks") || !json.contains("regions")) return work;
-  const Json &list = json["tasks"], &regions = json["regions"];
-  for (size_t t = 0; t < std::min(tasks, list.size()); ++t) {
-    if (!list[t].is_object()) continue;
-    work[t].flops = list[t].value("flops", 0.0);
-    work[t].bytes = list[t].value("bytes", 0.0);
-    const size_t region = list[t].value("region", regions.size());
-    work[t].cube = region < regions.size() && regions[region].value("dot", false);
+  for (size_t t = 0; t < tasks; ++t) {
+    const Json& task = ElementOrNull(json["tasks"], t);
+    work[t].flops = std::max(0.0, MemberOr(task, "flops", 0.0));
+    work[t].bytes = std::max(0.0, MemberOr(task, "bytes", 0.0));
+    const auto region = static_cast<size_t>(MemberOr(task, "region", int64_t{-1}));
+    work[t].cube = MemberOr(ElementOrNull(json["regions"], region), "dot", false);
   }
   return work;
 }

@@ -6,6 +6,7 @@
 //   fuzz om FILE        load (and where it loads, run) each mutation of an .om
 //   fuzz plan FILE      decode and check mutations of the plan itself, past the checksum; print,
 //                       simulate and validate those that pass
+//   fuzz lies FILE      look at an .om whose description has other types and numbers than it should
 //   fuzz ir FILE        parse mutations of AscendIR text
 //
 // A crash names the seed of the mutation: `--first K --count 1` repeats it.
@@ -15,12 +16,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "driver/compile.h"
@@ -30,6 +33,7 @@
 #include "plan/validate.h"
 #include "soc/model.h"
 #include "tools/session.h"
+#include "tools/simulate.h"
 
 namespace ge {
 namespace {
@@ -140,6 +144,28 @@ Status FuzzOm(const Bytes& bytes, const std::string&) {
   return run->Execute(inputs, outputs);
 }
 
+// One member of the description, somewhere, becomes something else; then what reads it is asked.
+Status FuzzLies(const Bytes& bytes, const std::string&) {
+  static const char* const kLies[] = {"null", "-1", "1e300", "\"text\"",
+                                      "[]",   "{}", "true",  "[[3]]"};
+  GE_ASSIGN(om::OmView view, om::ReadOm(bytes, false));
+  auto json = nlohmann::json::parse(view.description, nullptr, /*allow_exceptions=*/false);
+  std::mt19937_64 random(static_cast<uint64_t>(current));
+  nlohmann::json* at = &json;
+  for (size_t depth = random() % 5; depth-- > 0 && at->is_structured() && !at->empty();) {
+    auto member = at->begin();
+    std::advance(member, static_cast<ptrdiff_t>(random() % at->size()));
+    at = &*member;
+  }
+  *at = nlohmann::json::parse(kLies[random() % std::size(kLies)]);
+  const std::vector<int64_t> unknown(view.plan.symbols.size(), om::kNoSize);
+  GE_ASSIGN(const ChipModel chip, FindChipModel("Ascend910"));
+  const auto work = WorkOf(json.dump(), view.plan.tasks.size());
+  const Simulation sim = Simulate(view.plan, work, chip, unknown, 8);
+  const bool finite = std::isfinite(sim.total_us) && sim.total_us >= 0;
+  return finite ? Status() : Error(Code::kInternal, "");
+}
+
 int Run(const Options& o) {
   auto original = ReadFile(o.file);
   if (!original.ok()) {
@@ -152,6 +178,7 @@ int Run(const Options& o) {
   if (o.kind == "compile") target = FuzzCompile;
   if (o.kind == "ir") target = FuzzIr;
   if (o.kind == "om") target = FuzzOm;
+  if (o.kind == "lies") target = FuzzLies;
   if (o.kind == "plan") {
     target = FuzzPlan;
     auto view = om::ReadOm(bytes, false);
@@ -172,7 +199,8 @@ int Run(const Options& o) {
   for (int i = o.first; i < o.first + o.count; ++i) {
     current = i;
     alarm(o.seconds);
-    const Status status = target(Mutate(bytes, static_cast<uint64_t>(i)), path);
+    const bool whole = o.kind == "lies";
+    const Status status = target(whole ? bytes : Mutate(bytes, static_cast<uint64_t>(i)), path);
     refused += !status.ok();
     silent += !status.ok() && status.message().empty();
   }
@@ -193,9 +221,9 @@ int Run(const Options& o) {
 int main(int argc, char** argv) {
   CLI::App app{"feeds mutated files to the readers"};
   ge::Options o;
-  app.add_option("kind", o.kind, "onnx, compile, om, plan or ir")
+  app.add_option("kind", o.kind, "onnx, compile, om, plan, lies or ir")
       ->required()
-      ->check(CLI::IsMember({"onnx", "compile", "om", "plan", "ir"}));
+      ->check(CLI::IsMember({"onnx", "compile", "om", "plan", "lies", "ir"}));
   app.add_option("file", o.file, "file to mutate")->required();
   app.add_option("--count", o.count, "mutations");
   app.add_option("--first", o.first, "number of the first mutation (its seed)");
