@@ -78,15 +78,19 @@ Status Run::State::Execute(std::span<const Tensor> inputs, std::span<Tensor> out
   return {};
 }
 
-Result<std::unique_ptr<Run>> Run::Create(std::shared_ptr<const Model> model, void* work) {
+Result<std::unique_ptr<Run>> Run::Create(std::shared_ptr<const Model> model, void* work,
+                                         ArenaSource source) {
   if (model == nullptr) return Invalid("no model");
   auto state = std::make_unique<State>(std::move(model));
+  state->source = std::move(source);
   GE_TRY(state->Start(work));
   return std::make_unique<Run>(std::move(state));
 }
 
 Run::Run(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Run::~Run() = default;
+Run::~Run() {
+  if (state_ && state_->taken != nullptr) state_->source.give_back(state_->taken);
+}
 
 Result<std::vector<std::vector<int64_t>>> Run::OutputDims(std::span<const Tensor> inputs) {
   std::vector<int64_t> symbols;

@@ -73,11 +73,18 @@ struct RunStats {
   int64_t arena_bytes = 0, pool_bytes = 0, scratch_bytes = 0;
 };
 
+// Where a Run has its arena from, if not from the system. take: 64-byte aligned memory, or null.
+struct ArenaSource {
+  std::function<void*(int64_t bytes)> take;
+  std::function<void(void*)> give_back;
+};
+
 class Run {
  public:
-  // work: caller's memory of model->work_bytes(), 64-byte aligned; null = the Run allocates.
+  // work: caller's memory of model->work_bytes(), 64-byte aligned; null = the Run allocates, the
+  // arena from `source` if that is given.
   static Result<std::unique_ptr<Run>> Create(std::shared_ptr<const Model> model,
-                                             void* work = nullptr);
+                                             void* work = nullptr, ArenaSource source = {});
   ~Run();
   // Dims that the outputs have for these input dims, where known before running; -1 where not.
   Result<std::vector<std::vector<int64_t>>> OutputDims(std::span<const Tensor> inputs);

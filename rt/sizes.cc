@@ -80,7 +80,9 @@ Status Run::State::UseShape(bool* changed) {
 Status Run::State::ApplyShape(const Shape& shape) {
   symbols = shape.symbols;
   for (size_t s = 0; s < sizes.size(); ++s) SetSize(static_cast<om::SizeRef>(s), shape.sizes[s]);
-  if (work == nullptr) {
+  if (work == nullptr && source.take) {
+    GE_TRY(TakeArena(shape.arena_bytes).In("arena"));
+  } else if (work == nullptr) {
     GE_TRY(arena.Grow(shape.arena_bytes, 0).In("arena"));
     arena_base = arena.data();
   }
@@ -97,6 +99,15 @@ Status Run::State::ApplyShape(const Shape& shape) {
     }
   }
   return GrowScratch(shape.scratch_bytes);
+}
+
+Status Run::State::TakeArena(int64_t bytes) {
+  if (taken != nullptr) source.give_back(taken);
+  taken = bytes > 0 ? source.take(bytes) : nullptr;
+  arena_base = static_cast<std::byte*>(taken);
+  if (bytes <= 0 || taken != nullptr) return {};
+  return Error(Code::kResourceExhausted,
+               "the caller's allocator has no " + std::to_string(bytes) + " bytes");
 }
 
 Status Run::State::GrowScratch(int64_t bytes) {

@@ -145,6 +145,8 @@ struct Run::State {
   std::byte* scratch_base = nullptr;
   int64_t scratch_stride = 0;
   std::byte* work = nullptr;   // the caller's
+  ArenaSource source;          // empty: `arena`
+  void* taken = nullptr;       // from the source
   std::vector<Block> blocks;   // per buffer: pool memory, own outputs, staging copies
   std::vector<Block> results;  // per output: what is copied out of the arena
   std::vector<Object> slots;
@@ -185,6 +187,7 @@ struct Run::State {
   Status UseShape(bool* changed);  // that of wanted_symbols
   Status ApplyShape(const Shape& shape);
   Status GrowScratch(int64_t bytes);
+  Status TakeArena(int64_t bytes);
   void Trim();  // memory that shapes of long ago needed
   // Memory for a pool or output buffer of this size; contents are kept.
   Status Provide(int32_t buffer, int64_t bytes);

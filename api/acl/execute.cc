@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "api/acl/allocator.h"
 #include "api/acl/context.h"
 #include "api/acl/dump.h"
 #include "api/acl/error.h"
@@ -225,9 +226,12 @@ void WriteShapes(const Call& call) {
   });
 }
 
-aclError RunCall(Call* call, const char* function) {
+// `allocator`: of the stream that it runs on, or null.
+aclError RunCall(Call* call, const char* function, std::shared_ptr<const Allocator> allocator) {
   const Names names{function, call->model->id};
-  auto run = call->model->Take();
+  const bool apart = allocator != nullptr && !call->model->one_run;
+  auto run = apart ? rt::Run::Create(call->model->model, nullptr, SourceOf(std::move(allocator)))
+                   : call->model->Take();
   if (!run.ok()) return Fail(run.status(), ACL_ERROR_RT_MODEL_EXECUTE, function);
   thread_local std::vector<bool> owned;
   owned.clear();
@@ -257,7 +261,7 @@ aclError RunCall(Call* call, const char* function) {
   } else if (any_owned) {
     code = GiveMemory(call, owned, names);
   }
-  call->model->Return(std::move(run).value());
+  if (!apart) call->model->Return(std::move(run).value());
   // What was the run's own is not kept: a recorded call runs again.
   for (size_t i = 0; any_owned && i < call->outputs.size(); ++i) {
     if (owned[i]) call->outputs[i].data = nullptr;
@@ -273,7 +277,7 @@ aclError ExecuteNow(uint32_t id, const aclmdlDataset* input, aclmdlDataset* outp
   // Kept per thread, so that its vectors keep their memory.
   thread_local Call call;
   aclError code = Prepare(&call, id, input, output, function);
-  if (code == ACL_SUCCESS) code = RunCall(&call, function);
+  if (code == ACL_SUCCESS) code = RunCall(&call, function, nullptr);
   call.pins.clear();
   call.model = nullptr;
   return code;
@@ -302,7 +306,11 @@ GE_ACL aclError aclmdlExecuteAsync(uint32_t modelId, const aclmdlDataset* input,
   if (!CurrentContext()) ACL_FAIL(ACL_ERROR_RT_CONTEXT_NULL, kNoContext);
   auto call = std::make_shared<Call>();
   if (aclError code = Prepare(call.get(), modelId, input, output, __func__)) return code;
-  return SubmitTo(stream, __func__, [call](const Stream&) -> aclError {
-    return RunCall(call.get(), "aclmdlExecuteAsync");
+  return SubmitTo(stream, __func__, [call](const Stream& self) -> aclError {
+    auto allocator = self.allocator();
+    // It may call the interface itself.
+    if (const auto context = allocator ? self.context.lock() : nullptr)
+      aclrtSetCurrentContext(context->handle);
+    return RunCall(call.get(), "aclmdlExecuteAsync", std::move(allocator));
   });
 }

@@ -28,10 +28,16 @@ bool Recording::Replace(size_t begin, size_t end, const Steps& steps) {
   return true;
 }
 
-void Recording::Join(const std::shared_ptr<Stream>& stream) {
+void Recording::Join(const std::shared_ptr<Stream>& stream, bool asleep) {
   std::lock_guard lock(mutex_);
   feeding_.push_back(stream);
   joined_.push_back(stream->handle());
+  if (asleep) asleep_.push_back(stream->handle());
+}
+
+std::vector<const void*> Recording::asleep() const {
+  std::lock_guard lock(mutex_);
+  return asleep_;
 }
 
 void Recording::Leave(const Stream& stream) {
@@ -85,14 +91,6 @@ std::shared_ptr<Recording> NewRecording(bool by_hand) {
   return recording;
 }
 
-aclError RunSteps(const Recording::Steps& steps, const Stream& stream) {
-  for (const Recording::Step& step : steps) {
-    if (stream.cut_off()) return ACL_SUCCESS;
-    if (aclError code = step.task(stream)) return code;
-  }
-  return ACL_SUCCESS;
-}
-
 namespace {
 
 // A range of a recording's steps, and what is to take its place.
@@ -131,7 +129,7 @@ aclError RunInTurn(Recording& recording, const Recording::Steps& steps, const St
       return ACL_SUCCESS;  // the stream was cut off
     recording.runner = &stream;
   }
-  const aclError code = RunSteps(steps, stream);
+  const aclError code = RunSteps(steps, stream, recording.asleep());
   Raise([&] { recording.runner = nullptr; });
   return code;
 }
@@ -290,14 +288,16 @@ GE_ACL aclError aclmdlRIBuildBegin(aclmdlRI* modelRI, uint32_t) {
   *modelRI = NewRecording(true)->handle;
   return ACL_SUCCESS;
 }
-GE_ACL aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t) {
+GE_ACL aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag) {
+  ACL_NEEDS(flag == ACL_MODEL_STREAM_FLAG_HEAD || flag == ACL_MODEL_STREAM_FLAG_DEFAULT,
+            "unknown flag");
   ACL_RI(recording, modelRI);
   ACL_RI_STREAM(found, stream);
   if (!recording->by_hand || !recording->open())
     ACL_FAIL(ACL_ERROR_RT_PARAM_INVALID, "the modelRI is built already");
   if (!found->Record(recording))
     ACL_FAIL(ACL_ERROR_RT_STREAM_CAPTURED, "the stream is recorded already");
-  recording->Join(found);
+  recording->Join(found, flag == ACL_MODEL_STREAM_FLAG_DEFAULT);
   return ACL_SUCCESS;
 }
 GE_ACL aclError aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream stream) {

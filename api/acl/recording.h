@@ -19,10 +19,18 @@ namespace ge::acl {
 class Recording {
  public:
   static constexpr int kHandleKind = 14;
+  // Where it goes on, instead of with the next task of the same stream (label.cc).
+  struct Turn {
+    bool leave = false;            // this stream rests
+    const void* label = nullptr;   // go to it
+    const void* stream = nullptr;  // start it
+  };
   struct Step {
     std::string kind;  // the function that submitted it
     void* stream;      // that it was submitted to
     Stream::Task task;
+    std::shared_ptr<const void> label = nullptr;  // this is its place
+    std::function<Turn()> turn = nullptr;         // instead of the task
   };
   using Steps = std::vector<Step>;
 
@@ -31,8 +39,10 @@ class Recording {
   // Takes the place of as many steps from `begin` on; false if the counts differ.
   bool Replace(size_t begin, size_t end, const Steps& steps);
 
-  // Which streams it is fed by; the first is where the capture began.
-  void Join(const std::shared_ptr<Stream>& stream);
+  // Which streams it is fed by; the first is where the capture began. `asleep`: runs when another
+  // starts it.
+  void Join(const std::shared_ptr<Stream>& stream, bool asleep = false);
+  std::vector<const void*> asleep() const;
   void Leave(const Stream& stream);
   void StreamGone(const Stream& stream);
   // Ends the recording: no stream feeds it any more.
@@ -53,11 +63,14 @@ class Recording {
   mutable std::shared_ptr<const Steps> snapshot_;  // what runs hold; null after a change
   std::vector<std::weak_ptr<Stream>> feeding_;
   std::vector<void*> joined_;
+  std::vector<const void*> asleep_;
   bool open_ = true;
 };
 
 std::shared_ptr<Recording> NewRecording(bool by_hand);
-aclError RunSteps(const Recording::Steps& steps, const Stream& stream);
+// In the order of submission, as far as nothing jumps and no stream sleeps.
+aclError RunSteps(const Recording::Steps& steps, const Stream& stream,
+                  const std::vector<const void*>& asleep = {});
 // Handles of conditions and branches die with their recording (recording_condition.cc).
 void ForgetPartsOf(const Recording& recording);
 

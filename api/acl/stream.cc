@@ -69,6 +69,16 @@ std::shared_ptr<Recording> Stream::recording() const {
   return recording_;
 }
 
+void Stream::SetAllocator(std::shared_ptr<const Allocator> allocator) {
+  std::lock_guard lock(mutex_);
+  allocator_.swap(allocator);
+}
+
+std::shared_ptr<const Allocator> Stream::allocator() const {
+  std::lock_guard lock(mutex_);
+  return allocator_;
+}
+
 aclError Stream::Submit(Task task, const char* kind) {
   {
     std::lock_guard lock(mutex_);

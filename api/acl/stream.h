@@ -20,6 +20,7 @@
 namespace ge::acl {
 
 class Recording;
+struct Allocator;
 
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
@@ -35,6 +36,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // From now on Submit adds to the recording; null: runs again. False if it is recorded already.
   bool Record(std::shared_ptr<Recording> recording);
   std::shared_ptr<Recording> recording() const;
+  // The client's, for models that run here; null: none.
+  void SetAllocator(std::shared_ptr<const Allocator> allocator);
+  std::shared_ptr<const Allocator> allocator() const;
   // timeout_ms < 0: for ever. The stream's error, or the timeout's code.
   aclError Synchronize(int64_t timeout_ms);
   bool Idle() const;
@@ -64,6 +68,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::condition_variable work_, done_;
   std::deque<Task> queue_;
   std::shared_ptr<Recording> recording_;
+  std::shared_ptr<const Allocator> allocator_;
   uint64_t submitted_ = 0, finished_ = 0;
   aclError error_ = ACL_SUCCESS;
   bool closing_ = false, started_ = false;

@@ -1,4 +1,4 @@
-// What has no meaning on a CPU: Ascend kernels, labels, allocators of streams, exceptions of cores.
+// What has no meaning on a CPU: Ascend kernels, routes between queues, exceptions of cores.
 #include "api/acl/error.h"
 #include "api/acl/include/acl/acl_rtc.h"
 #include "api/acl/include/acl/acl_tdt_queue.h"
@@ -29,35 +29,12 @@ ACL_UNSUPPORTED(aclrtLaunchKernelV2, (aclrtFuncHandle, uint32_t, const void*, si
 ACL_UNSUPPORTED(aclrtLaunchKernelWithHostArgs,
                 (aclrtFuncHandle, uint32_t, aclrtStream, aclrtLaunchKernelCfg*, void*, size_t,
                  aclrtPlaceHolderInfo*, size_t))
-ACL_UNSUPPORTED(aclrtCreateLabel, (aclrtLabel*))
-ACL_UNSUPPORTED(aclrtDestroyLabel, (aclrtLabel))
-ACL_UNSUPPORTED(aclrtSetLabel, (aclrtLabel, aclrtStream))
-ACL_UNSUPPORTED(aclrtCreateLabelList, (aclrtLabel*, size_t, aclrtLabelList*))
-ACL_UNSUPPORTED(aclrtDestroyLabelList, (aclrtLabelList))
-ACL_UNSUPPORTED(aclrtSwitchLabelByIndex, (void*, uint32_t, aclrtLabelList, aclrtStream))
-ACL_UNSUPPORTED(aclrtActiveStream, (aclrtStream, aclrtStream))
-ACL_UNSUPPORTED(aclrtSwitchStream, (void*, aclrtCondition, void*, aclrtCompareDataType, aclrtStream,
-                                    aclrtStream, aclrtStream))
 ACL_UNSUPPORTED(aclrtGetOverflowStatus, (void*, size_t, aclrtStream))
 ACL_UNSUPPORTED(aclrtResetOverflowStatus, (aclrtStream))
 ACL_UNSUPPORTED(aclrtMemExportToShareableHandleV2,
                 (aclrtDrvMemHandle, uint64_t, aclrtMemSharedHandleType, void*))
 ACL_UNSUPPORTED(aclrtMemImportFromShareableHandleV2,
                 (void*, aclrtMemSharedHandleType, uint64_t, aclrtDrvMemHandle*))
-ACL_UNSUPPORTED(aclrtAllocatorDestroyDesc, (aclrtAllocatorDesc))
-ACL_UNSUPPORTED(aclrtAllocatorSetObjToDesc, (aclrtAllocatorDesc, aclrtAllocator))
-ACL_UNSUPPORTED(aclrtAllocatorSetAllocFuncToDesc, (aclrtAllocatorDesc, aclrtAllocatorAllocFunc))
-ACL_UNSUPPORTED(aclrtAllocatorSetFreeFuncToDesc, (aclrtAllocatorDesc, aclrtAllocatorFreeFunc))
-ACL_UNSUPPORTED(aclrtAllocatorSetAllocAdviseFuncToDesc,
-                (aclrtAllocatorDesc, aclrtAllocatorAllocAdviseFunc))
-ACL_UNSUPPORTED(aclrtAllocatorSetGetAddrFromBlockFuncToDesc,
-                (aclrtAllocatorDesc, aclrtAllocatorGetAddrFromBlockFunc))
-ACL_UNSUPPORTED(aclrtAllocatorRegister, (aclrtStream, aclrtAllocatorDesc))
-ACL_UNSUPPORTED(aclrtAllocatorUnregister, (aclrtStream))
-ACL_UNSUPPORTED(aclrtAllocatorGetByStream,
-                (aclrtStream, aclrtAllocatorDesc*, aclrtAllocator*, aclrtAllocatorAllocFunc*,
-                 aclrtAllocatorFreeFunc*, aclrtAllocatorAllocAdviseFunc*,
-                 aclrtAllocatorGetAddrFromBlockFunc*))
 ACL_UNSUPPORTED(aclmdlCreateAndGetOpDesc, (uint32_t, uint32_t, uint32_t, char*, size_t,
                                            aclTensorDesc**, size_t*, aclTensorDesc**, size_t*))
 ACL_UNSUPPORTED(aclrtcCreateProg,
@@ -85,10 +62,6 @@ ACL_NONE(acltdtQueueRouteList, acltdtCreateQueueRouteList, ())
 ACL_NONE(acltdtQueueRouteQueryInfo, acltdtCreateQueueRouteQueryInfo, ())
 
 GE_ACL aclrtBinary aclrtCreateBinary(const void*, size_t) {
-  NotSupported(__func__);
-  return nullptr;
-}
-GE_ACL aclrtAllocatorDesc aclrtAllocatorCreateDesc() {
   NotSupported(__func__);
   return nullptr;
 }

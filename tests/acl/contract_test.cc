@@ -345,11 +345,10 @@ TEST_F(Acl, Float16) {
 }
 
 TEST_F(Acl, NotSupported) {
-  aclrtLabel label = nullptr;
-  EXPECT_EQ(aclrtCreateLabel(&label), ACL_ERROR_API_NOT_SUPPORT);
+  EXPECT_EQ(aclrtResetOverflowStatus(nullptr), ACL_ERROR_API_NOT_SUPPORT);
   const char* message = aclGetRecentErrMsg();
   ASSERT_NE(message, nullptr);
-  EXPECT_NE(std::strstr(message, "aclrtCreateLabel"), nullptr);
+  EXPECT_NE(std::strstr(message, "aclrtResetOverflowStatus"), nullptr);
   EXPECT_EQ(aclrtGetLastError(ACL_RT_THREAD_LEVEL), ACL_ERROR_API_NOT_SUPPORT);
   EXPECT_EQ(aclrtGetLastError(ACL_RT_THREAD_LEVEL), ACL_SUCCESS);
 }

@@ -358,7 +358,7 @@ aclError RecordingStep(Rng& rng) {
   void* made = nullptr;
   aclError code = ACL_SUCCESS;
   uint32_t count = static_cast<uint32_t>(rng() % 3);
-  switch (rng() % 14) {
+  switch (rng() % 16) {
     case 0:
     case 1: return aclmdlRICaptureBegin(stream, static_cast<aclmdlRICaptureMode>(rng() % 4));
     case 2:
@@ -377,10 +377,14 @@ aclError RecordingStep(Rng& rng) {
       code = aclmdlRIBuildBegin(rng() % 8 ? &made : nullptr, 0);
       recordings.Put(made);
       return code;
-    case 9: return aclmdlRIBindStream(model, stream, 0);
+    case 9:
+      return aclmdlRIBindStream(
+          model, stream, rng() % 2 ? ACL_MODEL_STREAM_FLAG_HEAD : ACL_MODEL_STREAM_FLAG_DEFAULT);
     case 10:
       return rng() % 2 ? aclmdlRIBuildEnd(model, nullptr) : aclmdlRIUnbindStream(model, stream);
     case 11: return aclmdlRICaptureTaskGrpBegin(stream);
+    case 13:
+    case 14: return JumpStep(rng, stream, Any(rng, streams), Any(rng, blocks));
     case 12: {
       code = aclmdlRICaptureTaskGrpEnd(stream, &made);
       if (code != ACL_SUCCESS) made = stream;

@@ -58,6 +58,8 @@ T* As(void* handle) {
 // Channels, queues, profiling, operands: one random call; and the release of what they made.
 aclError QueueStep(Rng& rng);
 aclError ProfileStep(Rng& rng);
+// A jump forward in a recorded stream; an allocator for it.
+aclError JumpStep(Rng& rng, void* stream, void* other, void* memory);
 void ReleaseQueueHandles();
 // Any function of the API with arguments drawn by their types; `handle` picks one of any kind.
 aclError SurfaceStep(Rng& rng, void* (*handle)(Rng&));

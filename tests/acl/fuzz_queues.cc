@@ -107,6 +107,56 @@ aclError ProfileStep(Rng& rng) {
   }
 }
 
+namespace {
+
+void* TakeMemory(void*, size_t bytes) {
+  void* memory = nullptr;
+  aclrtMalloc(&memory, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
+  return memory;
+}
+void GiveMemory(void*, void* memory) { aclrtFree(memory); }
+void* AddressOf(void* memory) { return memory; }
+
+aclError Allocate(Rng& rng, void* stream) {
+  static int object = 0;
+  if (rng() % 4 == 0) return aclrtAllocatorUnregister(stream);
+  aclrtAllocatorDesc desc = aclrtAllocatorCreateDesc();
+  aclrtAllocatorSetObjToDesc(desc, rng() % 8 ? &object : nullptr);
+  aclrtAllocatorSetAllocFuncToDesc(desc, TakeMemory);
+  aclrtAllocatorSetFreeFuncToDesc(desc, GiveMemory);
+  aclrtAllocatorSetGetAddrFromBlockFuncToDesc(desc, rng() % 8 ? AddressOf : nullptr);
+  const aclError code = aclrtAllocatorRegister(stream, desc);
+  aclrtAllocatorDestroyDesc(desc);
+  return code;
+}
+
+}  // namespace
+
+// Never backward, and streams start only such as stand lower: no client waits for its own circle.
+aclError JumpStep(Rng& rng, void* stream, void* other, void* memory) {
+  const bool down = reinterpret_cast<uintptr_t>(other) < reinterpret_cast<uintptr_t>(stream);
+  aclrtLabel labels[2] = {};
+  aclrtLabelList list = nullptr;
+  switch (rng() % 4) {
+    case 0: return down ? aclrtActiveStream(other, stream) : ACL_SUCCESS;
+    case 1:
+      return down ? aclrtSwitchStream(memory, static_cast<aclrtCondition>(rng() % 7), memory,
+                                      ACL_RT_SWITCH_INT64, other, nullptr, stream)
+                  : ACL_SUCCESS;
+    case 2: return Allocate(rng, stream);
+    default: break;
+  }
+  for (aclrtLabel& label : labels) aclrtCreateLabel(&label);
+  aclrtCreateLabelList(labels, rng() % 8 ? 2 : 0, &list);
+  const aclError code =
+      aclrtSwitchLabelByIndex(memory, static_cast<uint32_t>(1 + rng() % 3), list, stream);
+  for (aclrtLabel label : labels)
+    if (rng() % 8) aclrtSetLabel(label, stream);
+  for (aclrtLabel label : labels) aclrtDestroyLabel(label);
+  aclrtDestroyLabelList(list);
+  return code;
+}
+
 void ReleaseQueueHandles() {
   for (Pool* pool : {&channels, &items, &item_sets, &queue_buffers, &stamps, &profiles, &operands})
     pool->ReleaseAll();

@@ -34,7 +34,10 @@ constexpr std::string_view kByHand[] = {
     "aclrtMallocAlign32", "aclrtMallocCached", "aclrtMallocHost", "aclrtMallocHostWithCfg",
     "aclrtMallocWithCfg", "aclrtMallocPhysical", "aclrtMemAllocManaged", "aclrtReserveMemAddress",
     "aclrtHostRegister", "aclrtHostRegisterV2", "aclrtIpcOpenEventHandle", "aclrtNotifyImportByKey",
-    "aclrtIpcMemImportByKey", "aclrtMemImportFromShareableHandle",
+    "aclrtIpcMemImportByKey", "aclrtMemImportFromShareableHandle", "aclrtCreateLabel",
+    "aclrtCreateLabelList", "aclrtAllocatorCreateDesc",
+    // go round in circles
+    "aclrtSwitchLabelByIndex", "aclrtActiveStream", "aclrtSwitchStream",
     // use memory
     "aclrtMemcpy", "aclrtMemcpyAsync", "aclrtMemcpyAsyncWithCondition", "aclrtMemcpy2d",
     "aclrtMemcpy2dAsync", "aclrtMemcpyBatch", "aclrtMemcpyBatchAsync", "aclrtMemset",

@@ -104,33 +104,10 @@ TEST_F(AclUnsupported, Kernels) {
   EXPECT_UNSUPPORTED(aclrtcDestroyProg(&program));
 }
 
-TEST_F(AclUnsupported, LabelsAllocatorsAndOverflow) {
-  aclrtLabel label = nullptr;
-  aclrtLabelList labels = nullptr;
+TEST_F(AclUnsupported, OverflowSharingAndQueues) {
   int64_t value = 0;
-  EXPECT_UNSUPPORTED(aclrtCreateLabel(&label));
-  EXPECT_UNSUPPORTED(aclrtSetLabel(label, nullptr));
-  EXPECT_UNSUPPORTED(aclrtDestroyLabel(label));
-  EXPECT_UNSUPPORTED(aclrtCreateLabelList(&label, 1, &labels));
-  EXPECT_UNSUPPORTED(aclrtSwitchLabelByIndex(&value, 1, labels, nullptr));
-  EXPECT_UNSUPPORTED(aclrtDestroyLabelList(labels));
-  EXPECT_UNSUPPORTED(aclrtActiveStream(nullptr, nullptr));
-  EXPECT_UNSUPPORTED(aclrtSwitchStream(&value, ACL_RT_EQUAL, &value, ACL_RT_SWITCH_INT64, nullptr,
-                                       nullptr, nullptr));
   EXPECT_UNSUPPORTED(aclrtGetOverflowStatus(&value, 8, nullptr));
   EXPECT_UNSUPPORTED(aclrtResetOverflowStatus(nullptr));
-  EXPECT_EQ(aclrtAllocatorCreateDesc(), nullptr);
-  EXPECT_NE(aclGetRecentErrMsg(), nullptr);
-  EXPECT_UNSUPPORTED(aclrtAllocatorDestroyDesc(nullptr));
-  EXPECT_UNSUPPORTED(aclrtAllocatorSetObjToDesc(nullptr, nullptr));
-  EXPECT_UNSUPPORTED(aclrtAllocatorSetAllocFuncToDesc(nullptr, nullptr));
-  EXPECT_UNSUPPORTED(aclrtAllocatorSetFreeFuncToDesc(nullptr, nullptr));
-  EXPECT_UNSUPPORTED(aclrtAllocatorSetAllocAdviseFuncToDesc(nullptr, nullptr));
-  EXPECT_UNSUPPORTED(aclrtAllocatorSetGetAddrFromBlockFuncToDesc(nullptr, nullptr));
-  EXPECT_UNSUPPORTED(aclrtAllocatorRegister(nullptr, nullptr));
-  EXPECT_UNSUPPORTED(aclrtAllocatorUnregister(nullptr));
-  EXPECT_UNSUPPORTED(
-      aclrtAllocatorGetByStream(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr));
   uint64_t shareable = 0;
   EXPECT_UNSUPPORTED(
       aclrtMemExportToShareableHandleV2(nullptr, 0, ACL_MEM_SHARE_HANDLE_TYPE_FABRIC, &shareable));
