@@ -21,29 +21,10 @@ std::string Cell(const std::string& acc, int row, int v) {
   return fmt::format("{}_{}_{}", acc, row, v);
 }
 
-void CountNodes(const tile::Kernel& k, const std::vector<Stmt>& body,
-                std::unordered_set<tile::ExprId>& seen) {
-  for (const Stmt& s : body) {
-    std::vector<tile::ExprId> stack = {s.value};
-    while (!stack.empty()) {
-      tile::ExprId id = stack.back();
-      stack.pop_back();
-      if (id < 0 || !seen.insert(id).second) continue;
-      for (tile::ExprId operand : {k.values[id].a, k.values[id].b, k.values[id].c})
-        stack.push_back(operand);
-    }
-    CountNodes(k, s.body, seen);
-    CountNodes(k, s.orelse, seen);
-  }
-}
-
 bool IsShort(const tile::Kernel& k, const std::vector<Stmt>& body, int cells) {
   std::unordered_set<tile::ExprId> nodes;
-  CountNodes(k, body, nodes);
-  for (tile::ExprId id : nodes) {
-    const tile::Op op = k.values[id].op;
-    if (op >= tile::Op::kExp && op <= tile::Op::kGelu) return false;
-  }
+  CollectNodes(k, body, nodes);
+  if (HasSlowOp(k, nodes)) return false;
   return nodes.size() * static_cast<size_t>(cells) <= kShortEpilogue;
 }
 

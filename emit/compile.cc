@@ -22,7 +22,7 @@ namespace ge::emit {
 
 namespace {
 
-constexpr int kEmitVersion = 1;  // raise when the same TileIR must give other code
+constexpr int kEmitVersion = 2;  // raise when the same TileIR must give other code
 constexpr size_t kBatchKernels = 12;
 
 #if defined(__aarch64__)
@@ -293,8 +293,8 @@ Result<std::string> Link(const Build& b) {
 // What all kernels of one compilation have in their hash.
 std::string CommonKey(const SocSpec& soc, const std::string& sanitize,
                       const std::string& compiler_id) {
-  return fmt::format("\n{} {} {} {}{}{}\n{}\n{}", kEmitVersion, soc.vector_bytes, soc.masks,
-                     Joined(soc.cc_flags), soc.bf16 ? "bf16" : "", sanitize, compiler_id,
+  return fmt::format("\n{} {} {} {} {}{}{}\n{}\n{}", kEmitVersion, soc.vector_bytes, soc.l2_bytes,
+                     soc.masks, Joined(soc.cc_flags), soc.bf16 ? "bf16" : "", sanitize, compiler_id,
                      HashHex(Prelude(soc)));
 }
 

@@ -514,5 +514,53 @@ TEST(Emit, QuantisedAndReadAgain) {
   RunCases(cases);
 }
 
+// Rows of a matrix, exponentials of them through a local buffer.
+void Exponentials(Kernel& k, ExprArena& arena, int64_t rows, int64_t columns, bool slow) {
+  Builder b(k, arena);
+  const int x = b.Arg("x", DType::kF32, rows * columns, false),
+            y = b.Arg("y", DType::kF32, rows * columns, true);
+  b.For("r", rows, LoopKind::kParallel, [&](Expr r) {
+    const int row = b.Alloc("row", DType::kF32, columns);
+    b.For("i", columns, LoopKind::kVector,
+          [&](Expr i) { b.Store(row, i, b.Load(x, r * columns + i)); });
+    b.For("i", columns, LoopKind::kVector, [&](Expr i) {
+      const Val v = b.Load(row, i);
+      b.Store(row, i, slow ? b.Unary(Op::kExp, v) : v * 2.0);
+    });
+    b.For("i", columns, LoopKind::kVector,
+          [&](Expr i) { b.Store(y, r * columns + i, b.Load(row, i) + 1.0); });
+  });
+}
+
+// Only loops that are slow themselves fetch, and only from what the caches do not hold.
+TEST(EmitTest, SlowLoopsFetchLinesAhead) {
+  ExprArena arena;
+  SocSpec soc = HostSoc();
+  auto fetches = [&](int64_t rows, bool slow) {
+    Kernel k;
+    Exponentials(k, arena, rows, 100, slow);
+    const std::string code = EmitKernel(k, soc, "k");
+    size_t count = 0;
+    for (size_t at = 0; (at = code.find("__builtin_prefetch", at)) != std::string::npos; ++at)
+      ++count;
+    return count;
+  };
+  const int64_t rows = soc.l2_bytes / 400 + 1;
+  EXPECT_EQ(fetches(rows, true), 2u);
+  EXPECT_EQ(fetches(rows, false), 0u);
+  EXPECT_EQ(fetches(rows - 1, true), 0u);
+  // The last row has none after it.
+  Case c;
+  c.name = "exponentials of rows";
+  c.tolerance = 1e-6;
+  Exponentials(c.kernel, arena, rows, 100, true);
+  std::vector<float> in(static_cast<size_t>(rows) * 100);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % 37) / 8 - 2;
+  c.buffers = {TestBuffer::Of(in), TestBuffer::Of(std::vector<float>(in.size()))};
+  std::vector<Case> cases;
+  cases.push_back(std::move(c));
+  RunCases(cases);
+}
+
 }  // namespace
 }  // namespace ge::emit

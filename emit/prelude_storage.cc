@@ -13,13 +13,13 @@ namespace ge::emit {
 namespace {
 
 constexpr const char* kCodecs = R"(
-FN $i32 $_dec_u8($u8 r) { return $_cvt(r, i32); }
+FN $i32 $_dec_u8($u8 r) { return $_wide(r); }
 FN $u8 $_enc_u8($i32 x) { return $_cvt(x, u8); }
-FN $i32 $_dec_i8($u8 r) { return $_cvt(($i8)r, i32); }
+FN $i32 $_dec_i8($u8 r) { return $_wide(($i8)r); }
 FN $u8 $_enc_i8($i32 x) { return $_cvt(x, u8); }
-FN $i32 $_dec_u16($u16 r) { return $_cvt(r, i32); }
+FN $i32 $_dec_u16($u16 r) { return $_wide(r); }
 FN $u16 $_enc_u16($i32 x) { return $_cvt(x, u16); }
-FN $i32 $_dec_i16($u16 r) { return $_cvt(($i16)r, i32); }
+FN $i32 $_dec_i16($u16 r) { return $_wide(($i16)r); }
 FN $u16 $_enc_i16($i32 x) { return $_cvt(x, u16); }
 FN $i32 $_dec_i32($u32 r) { return ($i32)r; }
 FN $u32 $_enc_i32($i32 x) { return ($u32)x; }
@@ -33,11 +33,11 @@ FN $f32 $_dec_f32($u32 r) { return $_as_f32(r); }
 FN $u32 $_enc_f32($f32 x) { return $_as_u32(x); }
 FN $f64 $_dec_f64($u64 r) { return $_as_f64(r); }
 FN $u64 $_enc_f64($f64 x) { return $_as_u64(x); }
-FN $bool $_dec_bool($u8 r) { return $_cmp4($_cvt(r, i32) != 0); }
+FN $bool $_dec_bool($u8 r) { return $_cmp4($_wide(r) != 0); }
 FN $u8 $_enc_bool($bool m) { return $_cvt(m & 1, u8); }
 FN $f32 $_dec_f16($u16 r) { return $_half(r); }
 FN $u16 $_enc_f16($f32 x) { return $_unhalf($_sel_f32($_cmp4(x != x), $_as_f32($_as_i32(x) & (si32)0xffc00000), x)); }
-FN $f32 $_dec_bf16($u16 r) { return $_as_f32($_cvt(r, u32) << 16); }
+FN $f32 $_dec_bf16($u16 r) { return $_as_f32($_as_u32($_wide(r)) << 16); }
 #ifndef BF16_OF
 FN $u16 $_enc_bf16($f32 x) {
   $u32 u = $_as_u32(x);

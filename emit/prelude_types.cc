@@ -103,6 +103,15 @@ FN int v_any(vbool m) { int r = 0; LANES r |= m[l]; return r; }
 FN vf32 v_fma(vf32 a, vf32 b, vf32 c) { return FMA_PS(a, b, c); }
 FN vf32 v_sqrt_f32(vf32 x) { return SQRT_PS(x); }
 #endif
+// Small integers to i32. gcc 12 loads bytes one by one if it is told to convert a vector of them.
+#if defined(__clang__) || !defined(__x86_64__)
+#define v_wide(x) v_cvt(x, i32)
+#else
+#define WIDE(T, text) FN vi32 wide_##T(v##T x) { vi32 r; __asm__(text " %1, %0" : "=" VR(r) : VR(x)); return r; }
+WIDE(u8, "vpmovzxbd") WIDE(i8, "vpmovsxbd") WIDE(u16, "vpmovzxwd") WIDE(i16, "vpmovsxwd")
+#define v_wide(x) _Generic((x), vu8: wide_u8, vi8: wide_i8, vu16: wide_u16, vi16: wide_i16)(x)
+#endif
+#define s_wide(x) ((si32)(x))
 // Where the instruction is not known, NaN gives any number whose lowest byte is 0.
 #ifdef RINT_I32
 FN vi32 v_rint_i32(vf32 x) { return RINT_I32(x); }

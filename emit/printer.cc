@@ -17,6 +17,7 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const SocSpec& soc)
       masks_(soc.masks),
       vnni_(soc.masks && soc.vnni),
       bf16_(soc.masks && soc.bf16),
+      l2_bytes_(soc.l2_bytes),
       scratch_(tile::PlanScratch(kernel)),
       vars_(kernel.vars.size()) {}
 
@@ -85,6 +86,7 @@ void KernelPrinter::PrintLoop(const Stmt& s) {
 
 void KernelPrinter::PrintSerialLoop(const Stmt& s, const std::string& from, const std::string& to) {
   OpenFor(s.symbol, from, to);
+  PlanFetches(s);
   PrintBody(s.body);
   CloseFor();
 }
@@ -112,6 +114,7 @@ void KernelPrinter::PrintVectorLoop(const Stmt& s) {
     OpenScope();
     Bind(s.symbol, i);
     vector_ = VectorScope{s.symbol, i, ""};
+    PrintFetches(s);
     PrintBody(s.body);
     CloseFor();
   }

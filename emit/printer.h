@@ -55,6 +55,18 @@ class KernelPrinter {
   void PrintLet(const tile::Stmt& s);
   void PrintStore(const tile::Stmt& s);
   void PrintAlloc(const tile::Stmt& s);
+  // prefetch.cc
+  struct Fetch {
+    int buffer;
+    Expr index;
+    int64_t ahead;  // bytes
+    bool written;
+  };
+  void PlanFetches(const tile::Stmt& rows);
+  void PrintFetches(const tile::Stmt& loop);
+  std::vector<Fetch> StreamsOf(const tile::Stmt& loop, bool written) const;
+  bool FromMemory(int buffer) const;
+  bool IsSlowLoop(const tile::Stmt& s) const;
   // reduce.cc
   void PrintReduce(const tile::Stmt& s);
   void PrintReduceLanes(const tile::Stmt& s);
@@ -147,6 +159,8 @@ class KernelPrinter {
   const tile::Kernel& kernel_;
   const int lanes_;
   const bool masks_, vnni_, bf16_;
+  const int64_t l2_bytes_;
+  std::unordered_map<const tile::Stmt*, std::vector<Fetch>> fetches_;  // by the loop that does them
   tile::ScratchPlan scratch_;
   std::string out_;
   int indent_ = 0;
@@ -166,6 +180,12 @@ class KernelPrinter {
   int spell_depth_ = -1;        // the scope for which text is spelled; -1: the innermost
   bool masked_reduce_ = false;  // in the tail of lanes of a Reduce
 };
+
+// Value nodes of all statements.
+void CollectNodes(const tile::Kernel& k, const std::vector<tile::Stmt>& body,
+                  std::unordered_set<tile::ExprId>& seen);
+// Is one of them an exponential or the like?
+bool HasSlowOp(const tile::Kernel& k, const std::unordered_set<tile::ExprId>& nodes);
 
 // How an accumulator starts and combines: the identity of `op` and "acc op x" as C.
 std::string ReduceIdentity(tile::ReduceOp op, DType type);
