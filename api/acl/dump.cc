@@ -246,7 +246,10 @@ bool CopyDense(const rt::Tensor& t, const Storage* storage, std::string* to) {
     }
     if ((at + 1) * width > t.bytes) return false;
     std::memcpy(to->data() + e * width, from + at * width, static_cast<size_t>(width));
-    for (size_t a = index.size(); a-- > 0 && ++index[a] == t.dims[a];) index[a] = 0;
+    for (size_t a = index.size(); a-- > 0;) {
+      if (++index[a] < t.dims[a]) break;
+      index[a] = 0;
+    }
   }
   return true;
 }
