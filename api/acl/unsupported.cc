@@ -1,4 +1,5 @@
-// What has no meaning on a CPU: Ascend kernels, routes between queues, exceptions of cores.
+// What has no meaning on a CPU: compiling Ascend kernels, routes between queues, exceptions of
+// cores.
 #include "api/acl/error.h"
 #include "api/acl/include/acl/acl_rtc.h"
 #include "api/acl/include/acl/acl_tdt_queue.h"
@@ -8,27 +9,6 @@ using ge::acl::NotSupported;
 #define ACL_UNSUPPORTED(name, parameters) \
   GE_ACL aclError name parameters { return NotSupported(__func__); }
 
-ACL_UNSUPPORTED(aclrtDestroyBinary, (aclrtBinary))
-ACL_UNSUPPORTED(aclrtBinaryLoad, (const aclrtBinary, aclrtBinHandle*))
-ACL_UNSUPPORTED(aclrtBinaryUnLoad, (aclrtBinHandle))
-ACL_UNSUPPORTED(aclrtBinaryGetFunction, (const aclrtBinHandle, const char*, aclrtFuncHandle*))
-ACL_UNSUPPORTED(aclrtLaunchKernel, (aclrtFuncHandle, uint32_t, const void*, size_t, aclrtStream))
-ACL_UNSUPPORTED(aclrtKernelArgsInit, (aclrtFuncHandle, aclrtArgsHandle*))
-ACL_UNSUPPORTED(aclrtKernelArgsAppend, (aclrtArgsHandle, void*, size_t, aclrtParamHandle*))
-ACL_UNSUPPORTED(aclrtKernelArgsFinalize, (aclrtArgsHandle))
-ACL_UNSUPPORTED(aclrtBinaryLoadFromFile, (const char*, aclrtBinaryLoadOptions*, aclrtBinHandle*))
-ACL_UNSUPPORTED(aclrtBinaryLoadFromData,
-                (const void*, size_t, const aclrtBinaryLoadOptions*, aclrtBinHandle*))
-ACL_UNSUPPORTED(aclrtKernelArgsAppendPlaceHolder, (aclrtArgsHandle, aclrtParamHandle*))
-ACL_UNSUPPORTED(aclrtKernelArgsGetPlaceHolderBuffer,
-                (aclrtArgsHandle, aclrtParamHandle, size_t, void**))
-ACL_UNSUPPORTED(aclrtLaunchKernelWithConfig, (aclrtFuncHandle, uint32_t, aclrtStream,
-                                              aclrtLaunchKernelCfg*, aclrtArgsHandle, void*))
-ACL_UNSUPPORTED(aclrtLaunchKernelV2, (aclrtFuncHandle, uint32_t, const void*, size_t,
-                                      aclrtLaunchKernelCfg*, aclrtStream))
-ACL_UNSUPPORTED(aclrtLaunchKernelWithHostArgs,
-                (aclrtFuncHandle, uint32_t, aclrtStream, aclrtLaunchKernelCfg*, void*, size_t,
-                 aclrtPlaceHolderInfo*, size_t))
 ACL_UNSUPPORTED(aclrtGetOverflowStatus, (void*, size_t, aclrtStream))
 ACL_UNSUPPORTED(aclrtResetOverflowStatus, (aclrtStream))
 ACL_UNSUPPORTED(aclrtMemExportToShareableHandleV2,
@@ -60,11 +40,6 @@ ACL_UNSUPPORTED(acltdtDestroyQueueRouteQueryInfo, (const acltdtQueueRouteQueryIn
 ACL_NONE(acltdtQueueRoute, acltdtCreateQueueRoute, (uint32_t, uint32_t))
 ACL_NONE(acltdtQueueRouteList, acltdtCreateQueueRouteList, ())
 ACL_NONE(acltdtQueueRouteQueryInfo, acltdtCreateQueueRouteQueryInfo, ())
-
-GE_ACL aclrtBinary aclrtCreateBinary(const void*, size_t) {
-  NotSupported(__func__);
-  return nullptr;
-}
 
 // Kernels do not raise exceptions: the callback is taken and never called.
 GE_ACL aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback) { return ACL_SUCCESS; }

@@ -3,7 +3,11 @@ add_executable(acl_abi tests/acl/abi.c)
 set_target_properties(acl_abi PROPERTIES C_STANDARD 11)
 target_link_libraries(acl_abi PRIVATE ascendcl)
 add_executable(acl_test tests/acl/contract_test.cc tests/acl/queries_test.cc tests/acl/recording_test.cc
-  tests/acl/surface_test.cc tests/acl/surface_runtime_test.cc tests/acl/condition_test.cc tests/acl/jump_test.cc)
+  tests/acl/surface_test.cc tests/acl/surface_runtime_test.cc tests/acl/condition_test.cc tests/acl/jump_test.cc tests/acl/kernel_test.cc)
+# Kernels of a client: a shared object that is loaded by name and from memory.
+add_library(acl_kernels MODULE tests/acl/kernels.c)
+target_compile_definitions(acl_test PRIVATE ACL_KERNELS="$<TARGET_FILE:acl_kernels>")
+add_dependencies(acl_test acl_kernels)
 target_link_libraries(acl_test PRIVATE ascendcl GTest::gtest GTest::gtest_main Threads::Threads)
 add_executable(acl_fuzz tests/acl/fuzz.cc tests/acl/fuzz_queues.cc tests/acl/fuzz_surface.cc)
 target_link_libraries(acl_fuzz PRIVATE ascendcl Threads::Threads)

@@ -35,7 +35,7 @@ constexpr std::string_view kByHand[] = {
     "aclrtMallocWithCfg", "aclrtMallocPhysical", "aclrtMemAllocManaged", "aclrtReserveMemAddress",
     "aclrtHostRegister", "aclrtHostRegisterV2", "aclrtIpcOpenEventHandle", "aclrtNotifyImportByKey",
     "aclrtIpcMemImportByKey", "aclrtMemImportFromShareableHandle", "aclrtCreateLabel",
-    "aclrtCreateLabelList", "aclrtAllocatorCreateDesc",
+    "aclrtCreateLabelList", "aclrtAllocatorCreateDesc", "aclrtCreateBinary",
     // go round in circles
     "aclrtSwitchLabelByIndex", "aclrtActiveStream", "aclrtSwitchStream",
     // use memory

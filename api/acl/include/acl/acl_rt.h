@@ -405,7 +405,7 @@ typedef struct aclrtErrorInfo {
   aclrtErrorInfoDetail detail;
 } aclrtErrorInfo;
 
-/* Kernels: declared so that clients compile; launching them is refused. */
+/* Kernels: options and attributes are Ascend's, taken without effect. */
 typedef enum aclrtBinaryLoadOptionType {
   ACL_RT_BINARY_LOAD_OPT_LAZY_LOAD = 1,
   ACL_RT_BINARY_LOAD_OPT_LAZY_MAGIC = 2,
@@ -797,7 +797,7 @@ ACL_FUNC_VISIBILITY aclError aclrtDestroyLabelList(aclrtLabelList labelList);
 ACL_FUNC_VISIBILITY aclError aclrtSwitchLabelByIndex(void* ptr, uint32_t maxValue,
                                                      aclrtLabelList labelList, aclrtStream stream);
 
-/* ---- Ascend kernels: not supported on a CPU ---- */
+/* ---- kernels: C functions of a shared object for this processor ---- */
 ACL_FUNC_VISIBILITY aclrtBinary aclrtCreateBinary(const void* data, size_t dataLen);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyBinary(aclrtBinary binary);
 ACL_FUNC_VISIBILITY aclError aclrtBinaryLoad(const aclrtBinary binary, aclrtBinHandle* binHandle);
