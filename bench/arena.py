@@ -29,7 +29,7 @@ def looked_at(build, om, feeds, is_dynamic):
                                           r"(\d+) bytes without aliases \(", r"(\d+) bytes without aliases and")]
     planned, bound, apart, values = [int(m.group(1)) if m else None for m in found]
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        subprocess.run([ge, "bench", om, "--rounds", "1", "--warmup", "1", "--seconds", "0", "--json", out.name, *shapes],
+        subprocess.run([ge, "bench", om, "--rounds", "1", "--warmup", "1", "--seconds", "0.001", "--json", out.name, *shapes],
                        capture_output=True, check=True)
         measured = round(json.load(out)["arena_mb"] * 1e6)
     return planned, bound, apart, values, measured

@@ -14,11 +14,10 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "driver/compilation.h"
 #include "driver/describe.h"
 #include "driver/external_weights.h"
 #include "driver/pipeline.h"
-#include "driver/recompute.h"
-#include "driver/strips.h"
 #include "emit/emit.h"
 #include "fuse/fuse.h"
 #include "import/onnx/import.h"
@@ -27,7 +26,6 @@
 #include "om/file.h"
 #include "om/size.h"
 #include "plan/planner.h"
-#include "plan/spill.h"
 #include "plan/validate.h"
 
 namespace ge {
@@ -44,30 +42,6 @@ class Stopwatch {
 
  private:
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
-
-// Everything of one model between import and the file. Not movable: Planned points into the rest.
-struct Compilation {
-  CompileRequest request;
-  SocSpec soc;
-  std::unique_ptr<Graph> graph;
-  RegionMap regions;
-  LoweredMap lowered;
-  Planned planned;
-  CompileReport report;
-  std::string ir_text;
-  std::vector<std::string> rewrites;  // what the passes report
-  nlohmann::json details;             // members of the description
-  bool choices_open = true;           // as the passes left the graph: not in strips yet
-  std::set<std::string> used;         // lines of choices that are about a dot
-  Status choice_fault;
-
-  void Progress(const std::string& stage, double fraction) const {
-    if (request.progress) request.progress(stage, fraction);
-  }
-  void Log(const std::string& line) const {
-    if (request.log) request.log(line);
-  }
 };
 
 // "rule: node + node: applied", or ": reason".
@@ -153,11 +127,7 @@ void FormKernels(Compilation& c) {
   LowerGraph(*c.graph, c);
 }
 
-double PredictedNs(const Planned& planned) {
-  double ns = 0;
-  for (const om::Task& t : planned.plan.tasks) ns += static_cast<double>(t.cost);
-  return ns;
-}
+}  // namespace
 
 Status PlanAgain(Compilation& c) {
   c.planned = Planned();
@@ -166,146 +136,7 @@ Status PlanAgain(Compilation& c) {
   return {};
 }
 
-// Wide values at the fullest moment are computed in strips where that makes the arena clearly
-// smaller and costs little: some steps are tried, and those kept that lead to the least arena. What
-// the arena would be without aliases stays that of the plan before.
-Status UseStrips(Compilation& c) {
-  constexpr size_t kMostSteps = 6;
-  constexpr int64_t kWorth = 8 << 20;  // small ones lie in the caches as they are
-  constexpr double kSmaller = 0.96, kSlower = 1.05;
-  const Policy& policy = c.request.policy;
-  if (policy.opt_level < 2 || policy.disabled.contains("strips")) return {};
-  const int64_t unaliased = c.planned.arena_unaliased, values = c.planned.arena_values;
-  const double ns = PredictedNs(c.planned);
-  std::vector<std::function<void()>> undo;
-  size_t kept = 0;
-  int64_t least = c.planned.plan.arena_bytes;
-  while (c.planned.plan.arena_bytes > kWorth && undo.size() < kMostSteps) {
-    std::function<void()> back;
-    if (!SplitIntoStrips(*c.graph, c.regions, c.lowered, c.planned, policy, &back)) break;
-    undo.push_back(std::move(back));
-    GE_TRY(PlanAgain(c));
-    const int64_t now = c.planned.plan.arena_bytes;
-    const double slower = PredictedNs(c.planned) / ns;
-    c.Log(fmt::format("strips, step {}: arena {} bytes, predicted time {:+.1f} %", undo.size(), now,
-                      100 * (slower - 1)));
-    if (slower > kSlower) break;
-    if (static_cast<double>(now) < kSmaller * static_cast<double>(least)) {
-      kept = undo.size();
-      least = now;
-    }
-  }
-  const bool some = undo.size() > kept;
-  for (; undo.size() > kept; undo.pop_back()) undo.back()();
-  if (some) GE_TRY(PlanAgain(c));
-  c.planned.arena_unaliased = unaliased, c.planned.arena_values = values;
-  return {};
-}
-
-struct Moved {
-  int values = 0;
-  int64_t written = 0, read = 0;
-};
-
-Moved CountMoved(const om::Plan& plan) {
-  Moved m;
-  for (const om::Task& t : plan.tasks) {
-    if (t.kind != om::TaskKind::kSpill && t.kind != om::TaskKind::kFetch) continue;
-    const bool spill = t.kind == om::TaskKind::kSpill;
-    m.values += spill;
-    (spill ? m.written : m.read) +=
-        om::EvalSize(plan, plan.buffers[static_cast<size_t>(t.outs[0])].bytes, {});
-  }
-  return m;
-}
-
-// The plan with values spilled; tasks that run at once no longer keep theirs side by side.
-Status PlanWithSpills(Compilation& c) {
-  Policy& policy = c.request.policy;
-  const int streams = policy.max_streams;
-  policy.max_streams = 1;
-  Status status = PlanAgain(c);
-  policy.max_streams = streams;
-  if (status.ok()) SpillValues(c.planned, policy.memory_limit, policy);
-  return status;
-}
-
-// What was done to keep the user's limit.
-struct Steps {
-  int again = 0, strips = 0;
-  bool winograd = false;  // convolutions keep its form
-  int64_t least = 0;      // bytes of arena
-};
-
-// If spilling alone keeps the limit, and costs less than to leave out Winograd's form, whose
-// temporaries are wide. Otherwise the plan is the one without that form.
-Status TrySpillingAlone(Compilation& c, Steps* steps) {
-  std::set<std::string>& disabled = c.request.policy.disabled;
-  const bool may = !disabled.contains("winograd") && !disabled.contains("spill");
-  double spilled_ns = -1;
-  if (may) {
-    GE_TRY(PlanWithSpills(c));
-    if (c.planned.plan.arena_bytes <= c.request.policy.memory_limit)
-      spilled_ns = PredictedNs(c.planned);
-  }
-  disabled.insert("winograd");
-  GE_TRY(PlanAgain(c));
-  if (spilled_ns < 0 || spilled_ns >= PredictedNs(c.planned)) return {};
-  disabled.erase("winograd");
-  steps->winograd = true;
-  return PlanWithSpills(c);
-}
-
-// Until the arena is within the limit: values that are cheap to make are computed again; wide
-// values are computed in strips; at last values go to backing store.
-Status TakeSteps(Compilation& c, Steps* steps) {
-  const Policy& policy = c.request.policy;
-  constexpr int kMostSteps = 200;
-  const auto may = [&](const char* what) { return !policy.disabled.contains(what); };
-  const auto over = [&] { return c.planned.plan.arena_bytes > policy.memory_limit; };
-  // A step may make it larger, for the next ones to make it smaller.
-  const auto see = [&] { steps->least = std::min(steps->least, c.planned.plan.arena_bytes); };
-  see();
-  while (over() && steps->again + steps->strips < kMostSteps) {
-    if (may("recompute") &&
-        RecomputeOne(*c.graph, c.regions, c.lowered, c.planned, /*cheap=*/may("spill")))
-      ++steps->again;
-    else if (may("strips") && SplitIntoStrips(*c.graph, c.regions, c.lowered, c.planned, policy))
-      ++steps->strips;
-    else
-      break;
-    GE_TRY(PlanAgain(c));
-    see();
-  }
-  if (over() && may("spill")) GE_TRY(PlanWithSpills(c));
-  see();
-  return {};
-}
-
-Status KeepLimit(Compilation& c) {
-  const int64_t limit = c.request.policy.memory_limit, before = c.planned.plan.arena_bytes;
-  if (limit <= 0 || (before >= 0 && before <= limit)) return {};
-  if (before < 0) return Invalid("memory_limit: the sizes of this model are not known beforehand");
-  const double ns_before = PredictedNs(c.planned);
-  Steps steps{.least = before};
-  GE_TRY(TrySpillingAlone(c, &steps));
-  GE_TRY(TakeSteps(c, &steps));
-  const int64_t after = c.planned.plan.arena_bytes;
-  const Moved moved = CountMoved(c.planned.plan);
-  const double ns = PredictedNs(c.planned) - ns_before;
-  c.report.notes.push_back(fmt::format(
-      "memory_limit: {} values are computed again, {} in strips, {} are spilled ({} bytes written, "
-      "{} read in each run), convolutions {} Winograd's form; the arena falls from {} to {} bytes, "
-      "the predicted time rises by {:.1f} us ({:.1f} %)",
-      steps.again, steps.strips, moved.values, moved.written, moved.read,
-      steps.winograd ? "may keep" : "without", before, after, ns / 1e3,
-      100 * ns / std::max(ns_before, 1.0)));
-  if (after <= limit) return {};
-  return Invalid(
-      fmt::format("memory_limit: the arena needs {} bytes even with {} values computed "
-                  "again, {} in strips and {} spilled; {} are allowed",
-                  steps.least, steps.again, steps.strips, moved.values, limit));
-}
+namespace {
 
 bool HasNode(const Graph& g, const std::string& name) {
   return std::any_of(g.order.begin(), g.order.end(), [&](NodeId n) {
@@ -353,6 +184,12 @@ std::map<std::string, DotChoice> ChoicesOfNodes(Compilation& c) {
   return found;
 }
 
+// Large constants appear as hashes only.
+std::string TextForPeople(const Graph& g) {
+  constexpr size_t kMostNodes = 5000;
+  return g.order.size() <= kMostNodes ? ToString(g, 1024) : std::string();
+}
+
 Status Prepare(Compilation& c) {
   Stopwatch watch;
   std::string note;
@@ -364,6 +201,7 @@ Status Prepare(Compilation& c) {
   GE_TRY(CheckLabels(*c.graph, c.request.policy));
   const std::map<std::string, DotChoice> of_nodes = ChoicesOfNodes(c);
   c.report.nodes_in = static_cast<int>(c.graph->order.size());
+  c.imported_text = TextForPeople(*c.graph);
   watch.Lap(c.report.import_s);
 
   c.Progress("optimise", 0);
@@ -401,8 +239,7 @@ Status Prepare(Compilation& c) {
   c.report.arena_bytes = c.planned.plan.arena_bytes;
   c.report.arena_lower_bound = c.planned.arena_lower_bound;
   c.report.arena_unaliased = c.planned.arena_unaliased;
-  // For people: large constants appear as hashes only.
-  c.ir_text = c.graph->order.size() <= 5000 ? ToString(*c.graph, 1024) : std::string();
+  c.ir_text = TextForPeople(*c.graph);
   watch.Lap(c.report.plan_s);
   return {};
 }
@@ -455,6 +292,7 @@ std::string Description(const Compilation& c) {
                       {"policy", c.request.policy.Key()},
                       {"nodes_in", c.report.nodes_in},
                       {"nodes_out", c.report.nodes_out},
+                      {"imported", c.imported_text},
                       {"arena_unaliased", c.report.arena_unaliased},
                       {"arena_values", c.planned.arena_values}};
   if (c.request.description)

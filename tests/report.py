@@ -98,7 +98,7 @@ class Report(unittest.TestCase):
                 self.assertRegex(done.stdout, r'<body[^>]*data-ready="1"')
                 self.assertRegex(done.stdout, r'<body[^>]*data-errors="0"')
                 self.assertNotIn("CONSOLE", done.stderr)
-                for part in ("timeline", "tasks", "memory", "graph", "shapes"):
+                for part in ("timeline", "tasks", "memory", "graph", "before", "shapes"):
                     self.assertIn('<section id="%s">' % part, done.stdout)
 
     def test_shares_of_the_roof(self):
@@ -118,6 +118,50 @@ class Report(unittest.TestCase):
         tasks = ge("om", model, "--plan").stdout.count("\ntask ")
         self.assertEqual(len({e["args"]["task"] for e in slices}), tasks)
         self.assertNotEqual(ge("run", model, GE_TRACE=os.path.join(self.folder, "no", "t.json")).stderr, "")
+
+    def result(self, om):
+        """Bytes of all outputs for seeded inputs."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        done = ge("run", om, "--output", folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        values = []
+        for name in sorted(os.listdir(folder)):
+            with open(os.path.join(folder, name), "rb") as file:
+                values.append((name, file.read()))
+        return values
+
+    def compiled(self, model, out):
+        done = subprocess.run([os.path.join(BUILD, "bin", "atc"), "--model=" + model, "--framework=5", "--output=" + out, "--opt_level=0", "--interpret"],
+                              capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return out + ".om"
+
+    def test_exported_models_are_the_same(self):
+        for model in ("chain", "conv", "branch", "loop", "mixed"):
+            with self.subTest(model):
+                path = os.path.join(self.folder, model + ".onnx")
+                with open(path, "wb") as file:
+                    file.write(getattr(make, model)())
+                exported = os.path.join(self.folder, "exported.onnx")
+                self.assertEqual(ge("opt", path, "-o", exported).returncode, 0)
+                self.assertEqual(self.result(self.compiled(path, os.path.join(self.folder, "a"))),
+                                 self.result(self.compiled(exported, os.path.join(self.folder, "b"))))
+
+    def test_pictures_for_graphviz(self):
+        dot = os.path.join(self.folder, "g.dot")
+        for model in ("branch", "loop", "conv"):
+            self.assertEqual(ge("opt", os.path.join(MODELS, model + ".onnx"), "--all", "-o", dot).returncode, 0)
+            with open(dot, encoding="utf-8") as file:
+                graph = file.read()
+            plan = ge("om", os.path.join(MODELS, model + ".om"), "--dot").stdout
+            for text in (graph, plan):
+                self.assertRegex(text, r"^digraph ")
+                self.assertEqual(text.count("{"), text.count("}"))
+                nodes = set(re.findall(r"^(\w+) \[", text, re.M))
+                for a, b in re.findall(r"^(\w+) -> (\w+)", text, re.M):
+                    self.assertLessEqual({a, b}, nodes)
+                if shutil.which("dot"):
+                    self.assertEqual(subprocess.run(["dot", "-Tsvg"], input=text, capture_output=True, text=True).returncode, 0)
 
     def test_levels_agree(self):
         for model in ("chain", "conv"):

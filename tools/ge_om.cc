@@ -13,6 +13,7 @@
 #include "om/file.h"
 #include "om/size.h"
 #include "rt/placement.h"
+#include "tools/graph_export.h"
 #include "tools/json_member.h"
 #include "tools/session.h"
 #include "tools/verbs.h"
@@ -24,7 +25,7 @@ struct OmOptions {
   std::string model;
   std::vector<std::string> shapes;
   bool plan = false, sections = false, sizes = false, verify = false, ir = false,
-       description = false, spills = false;
+       description = false, spills = false, dot = false;
 };
 
 const char* SectionName(om::Section s) {
@@ -129,6 +130,10 @@ Status Show(OmOptions o) {
   GE_ASSIGN(FileMap file, FileMap::Open(o.model));
   GE_ASSIGN(om::OmView view, om::ReadOm(file.bytes(), o.verify));
   if (o.spills) return ShowSpills(view);
+  if (o.dot) {
+    std::printf("%s", DotText(view.plan).c_str());
+    return {};
+  }
   if (!o.plan && !o.sections && !o.ir && !o.description) o.sizes = o.sections = true;
   std::vector<int64_t> symbols;
   if (!o.shapes.empty()) {
@@ -155,6 +160,7 @@ void AddOmVerb(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<OmOptions>();
   verb->add_option("model", o->model, ".om file")->required();
   verb->add_flag("--plan", o->plan, "the plan as text");
+  verb->add_flag("--dot", o->dot, "the plan as a graph for Graphviz");
   verb->add_flag("--sizes", o->sizes, "counts and sizes");
   verb->add_option("--shape", o->shapes, "NAME:dims of a dynamic input: the arena for them")
       ->expected(1, 1 << 16);

@@ -1,4 +1,4 @@
-// ge opt: text IR (or a model) in, named passes, text IR out.
+// ge opt: text IR (or a model) in, named passes, text IR (or DOT, or ONNX) out.
 
 #include <fmt/format.h>
 
@@ -10,6 +10,7 @@
 #include "driver/compile.h"
 #include "driver/pipeline.h"
 #include "fuse/fuse.h"
+#include "tools/graph_export.h"
 #include "tools/suggest.h"
 #include "tools/verbs.h"
 
@@ -56,12 +57,19 @@ Status Opt(const OptOptions& o) {
     GE_ASSIGN(SocSpec soc, FindSoc(o.soc_version, &note));
     AssignLayouts(*graph, soc, policy);
   }
-  const std::string text = ToString(*graph);
+  std::string text;
+  if (o.output.ends_with(".dot")) {
+    text = DotText(*graph);
+  } else if (o.output.ends_with(".onnx")) {
+    GE_ASSIGN(text, OnnxModel(*graph));
+  } else {
+    text = ToString(*graph);
+  }
   if (o.output.empty()) {
     std::cout << text;
     return {};
   }
-  std::ofstream file(o.output);
+  std::ofstream file(o.output, std::ios::binary);
   file << text;
   if (!file) return Error(Code::kUnavailable, o.output + ": cannot write the file");
   return {};
@@ -74,7 +82,8 @@ void AddOptVerb(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<OptOptions>();
   verb->add_option("model", o->model, ".ir or .onnx file");
   verb->add_option("--passes", o->passes, "comma-separated names, run in this order");
-  verb->add_option("-o,--output", o->output, "file (default: standard output)");
+  verb->add_option("-o,--output", o->output,
+                   "file (default: standard output); .dot and .onnx: in those forms");
   verb->add_option("--soc_version", o->soc_version, "chip whose layouts --layouts chooses");
   verb->add_flag("--all", o->all, "the whole pass list");
   verb->add_flag("--layouts", o->layouts, "then choose memory layouts");

@@ -300,7 +300,12 @@ Result<Json> Collect(ReportOptions& o) {
               {"weights", view.weights.size()}, {"code", view.code.size()},
               {"kernels", plan.kernels.size()}, {"file", file.bytes().size()}};
   out["description"] = Json::parse(view.description, nullptr, /*allow_exceptions=*/false);
-  if (out["description"].is_discarded()) out["description"] = Json::object();
+  if (!out["description"].is_object()) out["description"] = Json::object();
+  const auto imported = out["description"].find("imported");
+  if (imported != out["description"].end() && imported->is_string()) {
+    out["before"] = GraphText(imported->get<std::string>());
+    out["description"].erase(imported);
+  }
   GE_ASSIGN(ChipModel host, FindChipModel("host"));
   out["peaks"] = PeaksJson(host);
   host.cores = model->threads();

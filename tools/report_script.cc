@@ -124,6 +124,7 @@ const opsByTime = [...opTime.entries()].sort((a, b) => b[1] - a[1]);
 // Head and summary.
 document.querySelector('nav').append(el('b', {}, D.model), el('span', {}, 'for ' + D.chip),
   ...[['timeline', 'Timeline'], ['chips', 'Chips'], ['tasks', 'Tasks'], ['memory', 'Memory'], ['graph', 'Graph'],
+      ...(D.before ? [['before', 'Graph before']] : []),
       ['fusion', 'Fusion'], ['shapes', 'Shapes']].map(([id, t]) => el('a', {href: '#' + id}, t)));
 function summary() {
   const card = (label, value, small) =>
@@ -418,9 +419,19 @@ function place(list) {
   }
 }
 function graph() {
+  drawGraph('graph', 'Graph', 'After all passes. Colours are operators. Click a node: everything of its ' +
+    'fused region is marked. Wheel: zoom, drag: move.', nodes);
+}
+function before() {
+  const first = parseGraph(D.before || ''), where = new Map();
+  regions.forEach((r, i) => [...r.nodes, ...(r.origins || [])].forEach(n => where.set(n, i)));
+  for (const n of first) if (where.has(n.name)) n.region = where.get(n.name);
+  drawGraph('before', 'Graph before', 'As it was imported. Click a node: all whose work ended up in the same fused ' +
+    'region are marked.', first);
+}
+function drawGraph(id, title, note, nodes) {
   if (!nodes.length) return;
-  const s = section('graph', 'Graph', 'After all passes. Colours are operators. Click a node: everything of its ' +
-    'fused region is marked. Wheel: zoom, drag: move.');
+  const s = section(id, title, note);
   place(nodes);
   const search = el('input', {type: 'search', placeholder: 'Find a node'});
   const svg = el('svg', {class: 'graph'}), detail = el('dl', {class: 'detail'});
@@ -521,7 +532,7 @@ function shapes() {
     .filter(([, v]) => typeof v !== 'object').map(([k, v]) => el('tr', {}, el('td', {}, k), el('td', {class: 'mono'}, String(v))))));
 }
 
-for (const part of [summary, timeline, chips, tasks, memory, graph, fusion, shapes]) {
+for (const part of [summary, timeline, chips, tasks, memory, graph, before, fusion, shapes]) {
   try { part(); } catch (e) {
     document.body.dataset.errors = String(1 + Number(document.body.dataset.errors));
     main.append(el('p', {class: 'note'}, part.name + ': ' + e));

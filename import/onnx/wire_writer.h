@@ -1,5 +1,5 @@
-// For tests: ONNX messages as strings, written field by field, so that a test can also write what
-// no exporter would. Field numbers: onnx.proto.
+// ONNX messages as strings, written field by field, so that a test can also write what no exporter
+// would. Field numbers: onnx.proto.
 #pragma once
 
 #include <cctype>

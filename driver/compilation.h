@@ -1,0 +1,45 @@
+// What compile.cc and memory_limit.cc share. Internal to driver/.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "driver/compile.h"
+#include "plan/planner.h"
+
+namespace ge {
+
+// Everything of one model between import and the file. Not movable: Planned points into the rest.
+struct Compilation {
+  CompileRequest request;
+  SocSpec soc;
+  std::unique_ptr<Graph> graph;
+  RegionMap regions;
+  LoweredMap lowered;
+  Planned planned;
+  CompileReport report;
+  std::string imported_text, ir_text;  // of the graph before and after the passes, for people
+  std::vector<std::string> rewrites;   // what the passes report
+  nlohmann::json details;              // members of the description
+  bool choices_open = true;            // as the passes left the graph: not in strips yet
+  std::set<std::string> used;          // lines of choices that are about a dot
+  Status choice_fault;
+
+  void Progress(const std::string& stage, double fraction) const {
+    if (request.progress) request.progress(stage, fraction);
+  }
+  void Log(const std::string& line) const {
+    if (request.log) request.log(line);
+  }
+};
+
+// Regions, kernels and plan anew, for the graph and the policy as they are now.
+Status PlanAgain(Compilation& c);
+
+// memory_limit.cc
+Status UseStrips(Compilation& c);
+Status KeepLimit(Compilation& c);
+
+}  // namespace ge
