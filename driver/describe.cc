@@ -30,7 +30,7 @@ nlohmann::json DescribeRegion(const Graph& g, const Region& region) {
     origins.insert(g.node(n).origin.begin(), g.node(n).origin.end());
     const std::string& op = g.node(n).op->name;
     dot |= op == "Conv" || op == "ConvTranspose" || op == "MatMul" || op == "Gemm" ||
-           op == "ConvInteger" || op == "MatMulInteger";
+           op == "ConvInteger" || op == "MatMulInteger" || op == "Attend";
   }
   for (NodeId n : region.nodes) origins.erase(g.node(n).name);
   const NodeId main = region.anchor == kNone ? region.nodes.back() : region.anchor;

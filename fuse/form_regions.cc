@@ -19,7 +19,8 @@ Engine EngineOf(const Node& n, const Policy& policy) {
   if (!n.op->host.empty()) return Engine::kHost;
   const std::string& name = n.op->name;
   bool dot = name == "Conv" || name == "MatMul" || name == "Gemm" || name == "ConvTranspose" ||
-             name == "ConvInteger" || name == "MatMulInteger";
+             name == "ConvInteger" || name == "MatMulInteger" ||
+             (n.op->domain == "ge" && name == "Attend");
   return dot && n.op->lower && policy.opt_level >= 1 ? Engine::kCube : Engine::kVector;
 }
 

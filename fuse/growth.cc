@@ -200,9 +200,10 @@ void RegionGrowth::TakeProducers(int into, NodeId n) {
   }
 }
 
-// The cube engine reads a transposed operand where it lies, and copies B into panels in any case.
+// The cube engine reads a transposed operand where it lies, and copies B (of attention, the keys)
+// into panels in any case.
 bool RegionGrowth::DotTakes(int from, const Node& n, int operand) const {
-  if (!Named(n, {"MatMul", "Gemm"}) || operand > 1 ||
+  if (!Named(n, {"MatMul", "Gemm", "Attend"}) || operand > (n.op->name == "Attend" ? 2 : 1) ||
       g_.value(n.outputs[0]).type.dtype != DType::kF32 ||
       g_.value(n.inputs[operand]).type.rank() < 2)
     return false;

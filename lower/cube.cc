@@ -19,6 +19,8 @@ bool IsConv(const Node& n) {
          (n.op->name == "Conv" || n.op->name == "ConvTranspose");
 }
 
+bool IsAttend(const Node& n) { return n.op->domain == "ge" && n.op->name == "Attend"; }
+
 }  // namespace
 
 bool CubeSupports(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy) {
@@ -29,12 +31,14 @@ bool CubeSupports(const Graph& g, const Region& region, const SocSpec& soc, cons
     if (BitWidth(g.value(v).type.dtype) < 8) return false;
   }
   if (IsBytes(node)) return SupportsBytes(g, region);
+  if (IsAttend(node)) return SupportsAttend(g, region, soc);
   if (IsMatMul(node)) return SupportsMatMul(g, region, soc);
   return IsConv(node) && SupportsConv(g, region, soc);
 }
 
 Lowered LowerCube(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy) {
   if (IsBytes(g.node(region.anchor))) return LowerCubeBytes(g, region, soc);
+  if (IsAttend(g.node(region.anchor))) return LowerCubeAttend(g, region, soc, policy);
   if (IsConv(g.node(region.anchor))) return LowerCubeConv(g, region, soc, policy);
   return LowerCubeMatMul(g, region, soc, policy);
 }

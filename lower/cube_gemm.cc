@@ -150,6 +150,19 @@ int PanelAhead(const SocSpec& soc, int64_t panel, int64_t panels, int64_t elemen
              : 0;
 }
 
+Index SplitIndex(const std::vector<Expr>& dims, Expr flat) {
+  Index idx(dims.size(), Expr(0));
+  int first = 0;
+  while (first + 1 < static_cast<int>(dims.size()) && dims[first].IsConst(1)) ++first;
+  for (int d = static_cast<int>(dims.size()) - 1; d > first; --d) {
+    if (dims[d].IsConst(1)) continue;
+    idx[d] = Mod(flat, dims[d]);
+    flat = FloorDiv(flat, dims[d]);
+  }
+  if (!dims.empty()) idx[first] = flat;
+  return idx;
+}
+
 float FloatAt(const Constant& c, int64_t i) {
   if (c.dtype == DType::kF32) return ReadAs<float>(c.bytes.data(), i);
   return LoadElement<float>(c.dtype, c.bytes.data(), i);

@@ -71,6 +71,9 @@ std::optional<Operand> AsOperand(const tile::Builder& b, tile::Val value, Expr r
 // weights that come from memory, and room for two panels in the L2 cache. Else 0.
 int PanelAhead(const SocSpec& soc, int64_t panel, int64_t panels, int64_t element_bytes);
 
+// The index over `dims` of flat element `flat`.
+Index SplitIndex(const std::vector<Expr>& dims, Expr flat);
+
 // Float elements of a constant, whatever its dtype.
 float FloatAt(const Constant& c, int64_t i);
 bool IsSmallFloat(DType t);  // computed in f32
@@ -114,11 +117,14 @@ class CubeBuild {
 
 Lowered LowerCubeMatMul(const Graph& g, const Region& region, const SocSpec& soc,
                         const Policy& policy);
+Lowered LowerCubeAttend(const Graph& g, const Region& region, const SocSpec& soc,
+                        const Policy& policy);
 Lowered LowerCubeConv(const Graph& g, const Region& region, const SocSpec& soc,
                       const Policy& policy);
 Lowered LowerCubeBytes(const Graph& g, const Region& region, const SocSpec& soc);
 bool SupportsBytes(const Graph& g, const Region& region);
 bool SupportsMatMul(const Graph& g, const Region& region, const SocSpec& soc);
+bool SupportsAttend(const Graph& g, const Region& region, const SocSpec& soc);
 bool SupportsConv(const Graph& g, const Region& region, const SocSpec& soc);
 
 }  // namespace ge

@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "lower/cube_gemm.h"
 #include "lower/loops.h"
+#include "ops/dot.h"
 
 namespace ge {
 
@@ -137,26 +138,12 @@ class MatMulLowering {
 
   Expr BatchCount() const { return shared_b_ ? Expr(1) : Product(p_.batch); }
 
-  // The output's batch index of flat batch `p`; with one B, of flat row `r`, whose row comes last.
-  static Index Split(const std::vector<Expr>& dims, Expr flat) {
-    Index idx(dims.size(), Expr(0));
-    int first = 0;
-    while (first + 1 < static_cast<int>(dims.size()) && dims[first].IsConst(1)) ++first;
-    for (int d = static_cast<int>(dims.size()) - 1; d > first; --d) {
-      if (dims[d].IsConst(1)) continue;
-      idx[d] = Mod(flat, dims[d]);
-      flat = FloorDiv(flat, dims[d]);
-    }
-    if (!dims.empty()) idx[first] = flat;
-    return idx;
-  }
-
   // Batch and row of output row `r` in batch `p`.
   std::pair<Index, Expr> Place(Expr p, Expr r) const {
-    if (!shared_b_) return {Split(p_.batch, p), r};
+    if (!shared_b_) return {SplitIndex(p_.batch, p), r};
     std::vector<Expr> dims = p_.batch;
     dims.push_back(p_.m);
-    Index idx = Split(dims, r);
+    Index idx = SplitIndex(dims, r);
     Expr row = idx.back();
     idx.pop_back();
     return {idx, row};
@@ -194,7 +181,7 @@ class MatMulLowering {
   std::optional<Operand> OperandB(LoweringContext& c, Expr p) {
     Expr col = g_.arena().Fresh("col", {.lo = 0, .extent = p_.n});
     Expr k = g_.arena().Fresh("k", {.lo = 0, .extent = p_.k});
-    return AsOperand(c.b(), ReadB(c, Split(p_.batch, p), k, col), col, k);
+    return AsOperand(c.b(), ReadB(c, SplitIndex(p_.batch, p), k, col), col, k);
   }
 
   Val ReadB(LoweringContext& c, const Index& batch, Expr k, Expr col) {
@@ -304,7 +291,7 @@ class MatMulLowering {
       int temp = c.AddArg({KernelArg::Kind::kTemp, b_temp_}, "b", type_,
                           BatchCount() * panels_ * p_.k * nb_, true);
       b.For("p", BatchCount() * panels_, LoopKind::kParallel, [&](Expr p) {
-        Index batch = Split(p_.batch, panels_.IsConst(1) ? p : FloorDiv(p, panels_));
+        Index batch = SplitIndex(p_.batch, panels_.IsConst(1) ? p : FloorDiv(p, panels_));
         Expr first = panels_.IsConst(1) ? Expr(0) : Mod(p, panels_) * nb_;
         if (along_k) {
           b.For("c", nb_, LoopKind::kSerial, [&](Expr col) {
@@ -482,18 +469,8 @@ class MatMulLowering {
                  beta = AttrOr<float>(node_, "beta", 1.0f);
     if (alpha != 1) acc = acc * alpha;
     if (node_.inputs.size() < 3 || node_.inputs[2] == kNone || beta == 0) return acc;
-    const std::vector<Expr>& dims = g_.value(node_.inputs[2]).type.dims;
-    const std::vector<Expr>& out = g_.value(node_.outputs[0]).type.dims;
-    Index at;
-    for (size_t d = 0; d < dims.size(); ++d) {
-      const size_t axis = idx.size() - dims.size() + d;
-      if (dims[d].IsConst(1))
-        at.push_back(0);
-      else if (dims[d].IsConst() || dims[d] == out[axis])
-        at.push_back(idx[axis]);
-      else  // whether it is repeated is known only at run time
-        at.push_back(Select(Eq(dims[d], 1), 0, idx[axis]));
-    }
+    const Index at = BroadcastIndex(g_.value(node_.inputs[2]).type.dims,
+                                    g_.value(node_.outputs[0]).type.dims, idx);
     Val bias = c.Read(node_.inputs[2], at);
     return acc + (beta == 1 ? bias : bias * beta);
   }

@@ -78,6 +78,21 @@ Result<DotShape> MatMulShape(const std::vector<Expr>& a, const std::vector<Expr>
   return s;
 }
 
+Index BroadcastIndex(const std::vector<Expr>& dims, const std::vector<Expr>& full,
+                     const Index& at) {
+  Index idx;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const size_t axis = at.size() - dims.size() + d;
+    if (dims[d].IsConst(1))
+      idx.push_back(0);
+    else if (dims[d].IsConst() || dims[d] == full[axis])
+      idx.push_back(at[axis]);
+    else  // whether it is repeated is known only at run time
+      idx.push_back(Select(Eq(dims[d], 1), 0, at[axis]));
+  }
+  return idx;
+}
+
 bool ExpandBatchOf(Graph& g, NodeId n, int a, int b) {
   ExpandBuilder e(g, n);
   bool changed = false;

@@ -30,6 +30,9 @@ Result<DotShape> MatMulShape(const std::vector<Expr>& a, const std::vector<Expr>
 // check.
 Result<Expr> BroadcastDim(Expr a, Expr b, std::vector<std::pair<Expr, std::string>>& checks);
 
+// Where an operand of `dims`, which broadcasts to `full`, has what belongs to element `at` of that.
+Index BroadcastIndex(const std::vector<Expr>& dims, const std::vector<Expr>& full, const Index& at);
+
 // An operand whose batch may be 1 at run time beside a constant is expanded, so that the kernels
 // know which axes are repeated. False: there is none.
 bool ExpandBatchOf(Graph& g, NodeId n, int a, int b);

@@ -57,6 +57,21 @@ Moments MomentsOf(tile::Builder& b, const Row& row) {
   return {mean, b.Let(squares / count)};
 }
 
+Val Largest(tile::Builder& b, int buffer, Expr first, Expr n) {
+  return b.Let(
+      b.Reduce(ReduceOp::kMax, {n}, [&](auto& j) { return b.Load(buffer, first + j[0]); }));
+}
+
+Val Exponentials(tile::Builder& b, int buffer, Expr first, Expr n, Val top) {
+  auto at = [&](Expr j) { return b.Load(buffer, first + j); };
+  top = b.Let(top);
+  b.For("j", n, LoopKind::kVector,
+        [&](Expr j) { b.Store(buffer, first + j, b.Unary(Op::kExp, at(j) - top)); });
+  const Val sum = b.Reduce(ReduceOp::kSum, {n}, [&](auto& j) { return at(j[0]); });
+  // The largest gives 1: a smaller sum is that of no elements, and the product with it is to be 0.
+  return b.Let(Like(sum, 1) / b.Binary(Op::kMax, sum, Like(sum, 1)));
+}
+
 Val InverseDeviation(tile::Builder& b, Val variance, double epsilon) {
   const Val root = b.Unary(Op::kSqrt, variance + epsilon);
   return b.Let(Like(root, 1) / root);

@@ -31,6 +31,11 @@ struct Moments {
 };
 Moments MomentsOf(tile::Builder& b, const Row& row);
 
+// Of elements [first, first + n) of a local buffer: the largest; and, once each is exp(x - top), 1
+// over their sum.
+tile::Val Largest(tile::Builder& b, int buffer, Expr first, Expr n);
+tile::Val Exponentials(tile::Builder& b, int buffer, Expr first, Expr n, tile::Val top);
+
 // 1 / sqrt(v + epsilon)
 tile::Val InverseDeviation(tile::Builder& b, tile::Val variance, double epsilon);
 

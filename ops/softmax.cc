@@ -67,8 +67,7 @@ void LowerSoftmaxKind(Lowering& l, bool log) {
     };
     const int row = b.Alloc("row", t, n);
     b.For("j", n, LoopKind::kVector, [&](Expr j) { b.Store(row, j, l.Load(0, at(j))); });
-    const Val top =
-        b.Let(b.Reduce(ReduceOp::kMax, {n}, [&](auto& j) { return b.Load(row, j[0]); }));
+    const Val top = Largest(b, row, 0, n);
     if (log) {
       const Val sum = b.Reduce(ReduceOp::kSum, {n},
                                [&](auto& j) { return b.Unary(Op::kExp, b.Load(row, j[0]) - top); });
@@ -77,10 +76,7 @@ void LowerSoftmaxKind(Lowering& l, bool log) {
             [&](Expr j) { l.Yield(0, at(j), b.Load(row, j) - top - log_sum); });
       return;
     }
-    b.For("j", n, LoopKind::kVector,
-          [&](Expr j) { b.Store(row, j, b.Unary(Op::kExp, b.Load(row, j) - top)); });
-    const Val sum = b.Reduce(ReduceOp::kSum, {n}, [&](auto& j) { return b.Load(row, j[0]); });
-    const Val factor = b.Let(Like(sum, 1) / sum);
+    const Val factor = Exponentials(b, row, 0, n, top);
     b.For("j", n, LoopKind::kVector, [&](Expr j) { l.Yield(0, at(j), b.Load(row, j) * factor); });
   });
 }

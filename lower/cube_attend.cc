@@ -1,0 +1,262 @@
+// ge.Attend  Y[p, s, n] = sum_t softmax_t(scale * sum_d Q[p, s, d] K[p, d, t] + M[p, s, t]) V[p, t,
+// n]
+//
+//   grid: batches (heads) x groups of rows
+//   K becomes panels of nb columns in the worker's scratch. For blocks of rows: the scores of all
+//   keys (BrGemm; scale and mask are its epilogue) into scratch, each row exponentiated there, the
+//   product with V (BrGemm; the epilogue has the reciprocal sums and what consumes Y)
+//
+// A block's scores stay in the caches of the core: whole rows, so that no maximum is ever
+// corrected.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lower/cube_gemm.h"
+#include "ops/dot.h"
+#include "ops/rows.h"
+
+namespace ge {
+
+namespace {
+
+using tile::LoopKind;
+using tile::Val;
+
+enum Input { kQ, kK, kV, kMask };
+
+constexpr int64_t kBlockRows = 64;  // whose scores are in scratch at once, at most
+
+class AttendLowering {
+ public:
+  AttendLowering(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy)
+      : g_(g), node_(g.node(region.anchor)), build_(g, region, soc) {
+    const std::vector<Expr>&q = Dims(kQ), &v = Dims(kV);
+    batch_ = {q.begin(), q.end() - 2};
+    batches_ = Product(batch_);
+    rows_ = q[q.size() - 2];
+    depth_ = q.back();
+    keys_ = v[v.size() - 2];
+    columns_ = v.back().value();
+    stride_ = CeilDiv(keys_, 16) * 16 + 16;  // rows of scores; no power of two
+    const int64_t rows = HintValue(rows_), keys = std::max<int64_t>(HintValue(keys_), 1);
+    problem_ = fmt::format("attention {}x{}x{}", rows_.IsConst() ? ToString(rows_) : "n", keys,
+                           HintValue(depth_));
+    // Heads are chunks; where they are few, parts of them, of whole blocks.
+    const int64_t chunks = std::max<int64_t>(HintValue(batches_), 1);
+    const int64_t fits = std::max<int64_t>(soc.l2_bytes / 4 / (4 * keys), 16);
+    const int64_t wanted = std::min(kBlockRows, fits);
+    groups_ =
+        rows_.IsConst() ? std::clamp<int64_t>(8 / chunks, 1, (rows + wanted - 1) / wanted) : 1;
+    group_ = CeilDiv(rows_, groups_);
+    const Expr block = rows_.IsConst() ? CeilDiv(group_, CeilDiv(group_, wanted)) : Expr(wanted);
+    block_ = block.value();
+    const Expr height = rows_.IsConst() ? Expr(block_) : rows_;
+    tile_ = TileFor(policy, node_.name, problem_, height, keys, soc, 0);
+    values_ = ChooseTile(rows_.IsConst() ? block_ : kBlockRows, columns_, soc, columns_, tile_.m);
+    nb_ = tile_.nv * soc.F32Lanes();
+    panels_ = CeilDiv(keys_, nb_);
+  }
+
+  Lowered Run() {
+    build_.AddKernel(
+        fmt::format("attention {}x{} rows {} of {}", tile_.m, nb_, block_, ToString(rows_)),
+        [&](LoweringContext& c) { Kernel(c); });
+    build_.NoteTile(problem_, tile_);
+    build_.AddBorders();
+    return std::move(build_.lowered);
+  }
+
+ private:
+  const std::vector<Expr>& Dims(int input) const {
+    return g_.value(node_.inputs[static_cast<size_t>(input)]).type.dims;
+  }
+
+  Val At(LoweringContext& c, int input, Expr i, Expr j) const {
+    Index idx = at_;
+    idx.push_back(i);
+    idx.push_back(j);
+    return c.Read(node_.inputs[static_cast<size_t>(input)], idx);
+  }
+
+  void Kernel(LoweringContext& c) {
+    c.b().For("p", batches_ * groups_, LoopKind::kParallel, [&](Expr p) {
+      at_ = SplitIndex(batch_, groups_ == 1 ? p : FloorDiv(p, groups_));
+      PackKeys(c);
+      q_ = Rows(c, kQ, rows_, depth_, false);
+      v_ = Rows(c, kV, keys_, columns_, true);
+      scores_ = c.b().Alloc("scores", DType::kF32, block_ * stride_);
+      tops_ = c.b().Alloc("tops", DType::kF32, block_);
+      inverse_ = c.b().Alloc("inverse", DType::kF32, block_);
+      const Expr first = groups_ == 1 ? Expr(0) : Mod(p, groups_) * group_;
+      Blocks(c, first, groups_ == 1 ? rows_ : Min(group_, rows_ - first));
+    });
+  }
+
+  // [panel][d][nb], the last panel filled up with copies of the last key.
+  void PackKeys(LoweringContext& c) {
+    tile::Builder& b = c.b();
+    keys_buffer_ = b.Alloc("keys", DType::kF32, panels_ * depth_ * nb_);
+    Expr t = g_.arena().Fresh("t", {.lo = 0, .extent = keys_});
+    Expr d = g_.arena().Fresh("d", {.lo = 0, .extent = depth_});
+    const std::optional<Operand> k = AsOperand(b, At(c, kK, d, t), t, d);
+    const bool along_depth = k && k->k_stride.IsConst(1) && !k->row_stride.IsConst(1);
+    b.For("panel", panels_, LoopKind::kSerial, [&](Expr panel) {
+      auto element = [&](Expr d, Expr col) {
+        Expr key = panel * nb_ + col;
+        if (!DivisibleBy(keys_, nb_)) key = Min(key, keys_ - 1);
+        b.Store(keys_buffer_, (panel * depth_ + d) * nb_ + col, At(c, kK, d, key));
+      };
+      if (along_depth) {
+        b.For("c", nb_, LoopKind::kSerial, [&](Expr col) {
+          b.For("d", depth_, LoopKind::kVector, [&](Expr d) { element(d, col); });
+        });
+      } else {
+        b.For("d", depth_, LoopKind::kSerial, [&](Expr d) {
+          b.For("c", nb_, LoopKind::kVector, [&](Expr col) { element(d, col); });
+        });
+      }
+    });
+  }
+
+  // An operand [rows, columns] where it lies, or a copy of it if that is not linear (`vectors`:
+  // with columns side by side).
+  Operand Rows(LoweringContext& c, int input, Expr rows, Expr columns, bool vectors) {
+    tile::Builder& b = c.b();
+    Expr i = g_.arena().Fresh("i", {.lo = 0, .extent = rows});
+    Expr j = g_.arena().Fresh("j", {.lo = 0, .extent = columns});
+    const std::optional<Operand> direct = AsOperand(b, At(c, input, i, j), i, j);
+    if (direct && (!vectors || direct->k_stride.IsConst(1))) return *direct;
+    const int copy = b.Alloc("copy", DType::kF32, rows * columns);
+    b.For("i", rows, LoopKind::kSerial, [&](Expr i) {
+      b.For("j", columns, LoopKind::kVector,
+            [&](Expr j) { b.Store(copy, i * columns + j, At(c, input, i, j)); });
+    });
+    return {copy, 0, columns, 1};
+  }
+
+  void Blocks(LoweringContext& c, Expr first, Expr count) {
+    tile::Builder& b = c.b();
+    b.For("block", CeilDiv(group_, block_), LoopKind::kSerial, [&](Expr i) {
+      const Expr from = i * block_, left = count - from;
+      if (rows_.IsConst() && groups_ == 1 && DivisibleBy(rows_, block_))
+        return Block(c, first + from, block_);
+      if (!rows_.IsConst()) return Block(c, first + from, Min(block_, left));
+      // The block's height is known in all but perhaps the last.
+      const Expr rest = groups_ == 1 ? Mod(rows_, block_) : Max(left, 0);
+      b.If(
+          b.Cast(b.Index(Le(block_, left)), DType::kBool), [&] { Block(c, first + from, block_); },
+          [&] { Block(c, first + from, rest); });
+    });
+  }
+
+  void Block(LoweringContext& c, Expr first, Expr rows) {
+    tile::Builder& b = c.b();
+    auto loop = [&](std::string_view name, Expr count, const std::function<void(Expr)>& body) {
+      count.IsConst(1) ? body(0) : b.For(name, count, LoopKind::kSerial, body);
+    };
+    loop("panel", panels_, [&](Expr panel) {
+      ForEvenRowTiles(b, rows, tile_.m, [&](Expr r, int m) { Scores(c, panel, first, r, m); });
+    });
+    // Two loops: a row's steps depend on each other, so that rows must overlap.
+    b.For("r", rows, LoopKind::kSerial,
+          [&](Expr r) { b.Store(tops_, r, Largest(b, scores_, r * stride_, keys_)); });
+    b.For("r", rows, LoopKind::kSerial, [&](Expr r) {
+      b.Store(inverse_, r, Exponentials(b, scores_, r * stride_, keys_, b.Load(tops_, r)));
+    });
+    const int64_t width = values_.nv * build_.soc.F32Lanes();
+    loop("panel", columns_ / width, [&](Expr panel) {
+      ForEvenRowTiles(b, rows, tile_.m,
+                      [&](Expr r, int m) { Values(c, panel * width, first, r, m); });
+    });
+  }
+
+  void Scores(LoweringContext& c, Expr panel, Expr first, Expr r, int m) {
+    tile::BrGemm g;
+    g.m = m;
+    g.n = nb_;
+    g.n_valid = DivisibleBy(keys_, nb_) ? Expr(nb_) : Min(nb_, keys_ - panel * nb_);
+    g.k = depth_;
+    g.a_buffer = q_.buffer;
+    g.a = q_.base + (first + r) * q_.row_stride;
+    g.a_row = q_.row_stride;
+    g.a_k = q_.k_stride;
+    g.b_buffer = keys_buffer_;
+    g.b = panel * depth_ * nb_;
+    g.b_k = nb_;
+    const double scale = AttrOr<float>(node_, "scale", 1.0f);
+    c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
+      const Expr key = panel * nb_ + col;
+      Val score = scale == 1 ? acc : acc * scale;
+      if (node_.inputs.size() > kMask && node_.inputs[kMask] != kNone)
+        score = score + Mask(c, first + r + row, key);
+      c.b().Store(scores_, (r + row) * stride_ + key, score);
+    });
+  }
+
+  Val Mask(LoweringContext& c, Expr row, Expr key) const {
+    std::vector<Expr> full = batch_;
+    full.push_back(rows_);
+    full.push_back(keys_);
+    Index at = at_;
+    at.push_back(row);
+    at.push_back(key);
+    return c.Read(node_.inputs[kMask], BroadcastIndex(Dims(kMask), full, at));
+  }
+
+  void Values(LoweringContext& c, Expr column, Expr first, Expr r, int m) {
+    tile::BrGemm g;
+    g.m = m;
+    g.n = values_.nv * build_.soc.F32Lanes();
+    g.n_valid = g.n;
+    g.k = keys_;
+    g.a_buffer = scores_;
+    g.a = r * stride_;
+    g.a_row = stride_;
+    g.a_k = 1;
+    g.b_buffer = v_.buffer;
+    g.b = v_.base + column;
+    g.b_k = v_.row_stride;
+    c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
+      Index idx = at_;
+      idx.push_back(first + r + row);
+      idx.push_back(column + col);
+      c.Yield(node_.outputs[0], idx, acc * c.b().Load(inverse_, r + row));
+    });
+  }
+
+  const Graph& g_;
+  const Node& node_;
+  CubeBuild build_;
+  std::vector<Expr> batch_;
+  Expr batches_, rows_, depth_, keys_, stride_, panels_;
+  int64_t columns_ = 0, groups_ = 1, block_ = 1;
+  Expr group_;
+  GemmTile tile_, values_;
+  std::string problem_;
+  int nb_ = 0;
+  // Of the chunk under construction.
+  Index at_;
+  Operand q_, v_;
+  int keys_buffer_ = -1, scores_ = -1, tops_ = -1, inverse_ = -1;
+};
+
+}  // namespace
+
+bool SupportsAttend(const Graph& g, const Region& region, const SocSpec& soc) {
+  const Node& node = g.node(region.anchor);
+  for (ValueId v : node.inputs)
+    if (v != kNone && !IsSmallFloat(g.value(v).type.dtype)) return false;
+  const std::vector<Expr>& q = g.value(node.inputs[kQ]).type.dims;
+  const std::vector<Expr>& v = g.value(node.inputs[kV]).type.dims;
+  for (Expr e : {Product(q), Product(v)})
+    if (e.IsConst(0)) return false;
+  return v.back().IsConst() && v.back().value() % soc.F32Lanes() == 0;
+}
+
+Lowered LowerCubeAttend(const Graph& g, const Region& region, const SocSpec& soc,
+                        const Policy& policy) {
+  return AttendLowering(g, region, soc, policy).Run();
+}
+
+}  // namespace ge
