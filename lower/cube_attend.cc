@@ -40,8 +40,9 @@ class AttendLowering {
     columns_ = v.back().value();
     stride_ = CeilDiv(keys_, 16) * 16 + 16;  // rows of scores; no power of two
     const int64_t rows = HintValue(rows_), keys = std::max<int64_t>(HintValue(keys_), 1);
-    problem_ = fmt::format("attention {}x{}x{}", rows_.IsConst() ? ToString(rows_) : "n", keys,
-                           HintValue(depth_));
+    build_.Fix(policy, fmt::format("attention {}x{}x{}", rows_.IsConst() ? ToString(rows_) : "n",
+                                   keys, HintValue(depth_)));
+    build_.KeepTileOnly("attention");
     // Heads are chunks; where they are few, parts of them, of whole blocks.
     const int64_t chunks = std::max<int64_t>(HintValue(batches_), 1);
     const int64_t fits = std::max<int64_t>(soc.l2_bytes / 4 / (4 * keys), 16);
@@ -52,8 +53,9 @@ class AttendLowering {
     const Expr block = rows_.IsConst() ? CeilDiv(group_, CeilDiv(group_, wanted)) : Expr(wanted);
     block_ = block.value();
     const Expr height = rows_.IsConst() ? Expr(block_) : rows_;
-    tile_ = TileFor(policy, node_.name, problem_, height, keys, soc, 0);
-    values_ = ChooseTile(rows_.IsConst() ? block_ : kBlockRows, columns_, soc, columns_, tile_.m);
+    tile_ = build_.Tile(height, keys, 0);
+    values_ = ChooseTile(rows_.IsConst() ? block_ : kBlockRows, columns_, soc, columns_,
+                         rows_.IsConst() ? 0 : kMostSymbolicRows);
     nb_ = tile_.nv * soc.F32Lanes();
     panels_ = CeilDiv(keys_, nb_);
   }
@@ -62,12 +64,26 @@ class AttendLowering {
     build_.AddKernel(
         fmt::format("attention {}x{} rows {} of {}", tile_.m, nb_, block_, ToString(rows_)),
         [&](LoweringContext& c) { Kernel(c); });
-    build_.NoteTile(problem_, tile_);
+    NoteChoice();
     build_.AddBorders();
     return std::move(build_.lowered);
   }
 
  private:
+  void NoteChoice() {
+    DotChoice chosen = build_.fixed;
+    chosen.m = tile_.m, chosen.nv = tile_.nv;
+    std::vector<DotChoice> others;
+    for (int nv = 1; nv <= 3; ++nv) {
+      DotChoice other = chosen;
+      other.m = std::min(MaxRows(build_.soc, nv),
+                         rows_.IsConst() ? static_cast<int>(block_) : kMostSymbolicRows);
+      other.nv = nv;
+      if (nv != tile_.nv) others.push_back(other);
+    }
+    build_.NoteChoice(chosen, std::move(others));
+  }
+
   const std::vector<Expr>& Dims(int input) const {
     return g_.value(node_.inputs[static_cast<size_t>(input)]).type.dims;
   }
@@ -166,7 +182,7 @@ class AttendLowering {
     });
     const int64_t width = values_.nv * build_.soc.F32Lanes();
     loop("panel", columns_ / width, [&](Expr panel) {
-      ForEvenRowTiles(b, rows, tile_.m,
+      ForEvenRowTiles(b, rows, values_.m,
                       [&](Expr r, int m) { Values(c, panel * width, first, r, m); });
     });
   }
@@ -233,7 +249,6 @@ class AttendLowering {
   int64_t columns_ = 0, groups_ = 1, block_ = 1;
   Expr group_;
   GemmTile tile_, values_;
-  std::string problem_;
   int nb_ = 0;
   // Of the chunk under construction.
   Index at_;

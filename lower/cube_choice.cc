@@ -122,12 +122,11 @@ void CubeBuild::RefuseForm(const std::string& form) {
            "enough channels, where --op_select_implmode and the memory limit allow it");
 }
 
-void CubeBuild::KeepTileOnly() {
+void CubeBuild::KeepTileOnly(const std::string& of) {
   DotChoice tile;
   tile.form = fixed.form, tile.m = fixed.m, tile.nv = fixed.nv, tile.where = fixed.where;
   tile.strips = fixed.strips;
-  if (!(tile == fixed))
-    Refuse(ToString(fixed), "of Winograd's form the register tile alone is open");
+  if (!(tile == fixed)) Refuse(ToString(fixed), "of " + of + " the register tile alone is open");
   fixed = tile;
 }
 

@@ -100,7 +100,7 @@ class CubeBuild {
   // A part of `fixed` cannot be: what, and what would be allowed.
   void Refuse(const std::string& what, const std::string& allowed);
   void RefuseForm(const std::string& form);  // unless it is the form at hand
-  void KeepTileOnly();                       // refuses all other fields but the form
+  void KeepTileOnly(const std::string& of);  // refuses all other fields but the form
   GemmTile Tile(Expr rows, int64_t cols, int64_t cols_per_panel, bool narrow = false);
   int64_t TaskRows(int64_t by_model, Expr all);  // rows of the result in a task
   // The last kernel is of the problem: what was chosen for it, and what else would do.

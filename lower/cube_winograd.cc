@@ -109,7 +109,7 @@ class WinogradLowering {
                    const ConvShape& s)
       : build_(g, region, soc), soc_(soc), s_(s), o_(s.o.value()), strip_(StripTiles(s, soc)) {
     build_.Fix(policy, ConvProblem(g, s));
-    build_.KeepTileOnly();
+    build_.KeepTileOnly("Winograd's form");
     rows_ = TilesOf(s.oh), cols_ = TilesOf(s.ow);
     tiles_ = s.n * rows_ * cols_;
   }

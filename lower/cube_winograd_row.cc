@@ -48,7 +48,7 @@ class RowLowering {
               const ConvShape& s)
       : build_(g, region, soc), soc_(soc), s_(s), o_(s.o.value()) {
     build_.Fix(policy, ConvProblem(g, s));
-    build_.KeepTileOnly();
+    build_.KeepTileOnly("Winograd's form");
     outputs_ = kPoints + 1 - s.kw;
     cols_ = CeilDiv(s.ow, outputs_);
     tiles_ = s.n * s.oh * cols_;
