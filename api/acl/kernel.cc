@@ -149,6 +149,8 @@ aclError Submit(std::shared_ptr<Launch> launch, aclrtFuncHandle function, uint32
 aclError LaunchBytes(aclrtFuncHandle function, uint32_t blocks, const void* data, size_t bytes,
                      aclrtStream stream, const char* name) {
   if (data == nullptr && bytes > 0) return Fail(ACL_ERROR_INVALID_PARAM, name, "argsData is null");
+  if (!Live<Function>().Get(function))
+    return Fail(ACL_ERROR_RT_INVALID_HANDLE, name, "not a live function");
   auto launch = std::make_shared<Launch>();
   const auto* from = static_cast<const char*>(data);
   if (bytes > 0 && bytes <= kMostBytes) launch->area.assign(from, from + bytes);
@@ -319,6 +321,8 @@ GE_ACL aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle funcHandle, uint32
                 (placeHolderArray != nullptr || placeHolderNum == 0) &&
                 placeHolderNum <= kMostWords,
             "a null pointer, argsSize is above 1 MB, or there are too many placeholders");
+  if (!Live<Function>().Get(funcHandle))
+    ACL_FAIL(ACL_ERROR_RT_INVALID_HANDLE, "not a live function");
   auto launch = std::make_shared<Launch>();
   const auto* from = static_cast<const char*>(hostArgs);
   // What stands behind the first data that a placeholder leads to is no argument.
