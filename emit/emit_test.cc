@@ -549,6 +549,20 @@ TEST(EmitTest, SlowLoopsFetchLinesAhead) {
   EXPECT_EQ(fetches(rows, true), 2u);
   EXPECT_EQ(fetches(rows, false), 0u);
   EXPECT_EQ(fetches(rows - 1, true), 0u);
+  // What a sum inside the loop reads has no place before the loop over its terms.
+  Kernel sums;
+  {
+    Builder b(sums, arena);
+    const int x = b.Arg("x", DType::kF32, rows * 100, false),
+              y = b.Arg("y", DType::kF32, 100, true);
+    b.For("i", 100, LoopKind::kVector, [&](Expr i) {
+      const Val sum = b.Reduce(tile::ReduceOp::kSum, {Expr(rows)}, [&](const std::vector<Expr>& k) {
+        return b.Load(x, k[0] * 100 + i);
+      });
+      b.Store(y, i, b.Unary(Op::kExp, sum));
+    });
+  }
+  EXPECT_EQ(EmitKernel(sums, soc, "k").find("__builtin_prefetch"), std::string::npos);
   // The last row has none after it.
   Case c;
   c.name = "exponentials of rows";

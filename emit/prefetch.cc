@@ -29,6 +29,18 @@ void Flatten(const std::vector<Stmt>& body, std::vector<const Stmt*>* flat) {
   }
 }
 
+// Symbols that statements of a body bind, however deep.
+void CollectBound(const tile::Kernel& k, const std::vector<Stmt>& body, std::vector<Expr>* bound) {
+  for (const Stmt& s : body) {
+    if (s.kind == StmtKind::kLoop) bound->push_back(s.symbol);
+    for (const auto& [symbol, extent] : s.axes) bound->push_back(symbol);
+    if (s.kind == StmtKind::kLet && k.vars[s.var].index.IsSymbol())
+      bound->push_back(k.vars[s.var].index);
+    CollectBound(k, s.body, bound);
+    CollectBound(k, s.orelse, bound);
+  }
+}
+
 }  // namespace
 
 void CollectNodes(const tile::Kernel& k, const std::vector<Stmt>& body,
@@ -58,11 +70,17 @@ bool KernelPrinter::FromMemory(int buffer) const {
          BitWidth(b.dtype) >= 8;
 }
 
-// What a vector loop reads (or writes) line by line of large arguments, as functions of its symbol.
-std::vector<KernelPrinter::Fetch> KernelPrinter::StreamsOf(const Stmt& loop, bool written) const {
+// What a vector loop reads (or writes) line by line of large arguments, as functions of its symbol
+// and of what is bound outside of `body`, which is the loop's or holds it.
+std::vector<KernelPrinter::Fetch> KernelPrinter::StreamsOf(const Stmt& loop, bool written,
+                                                           const std::vector<Stmt>& body) const {
   std::vector<Fetch> found;
+  std::vector<Expr> bound;
+  CollectBound(kernel_, body, &bound);
   auto add = [&](int buffer, Expr index) {
     if (!FromMemory(buffer)) return;
+    for (Expr symbol : bound)
+      if (symbol != loop.symbol && DependsOn(index, symbol)) return;
     const std::optional<Linear> linear = AsLinear(index, loop.symbol);
     if (linear && linear->coefficient.IsConst(1)) found.push_back({buffer, index, 0, written});
   };
@@ -103,7 +121,7 @@ void KernelPrinter::PlanFetches(const Stmt& rows) {
                       loop.extent == (*slow)->extent;
     if (!like) continue;
     const bool before = s < slow;
-    for (Fetch f : StreamsOf(loop, !before)) {
+    for (Fetch f : StreamsOf(loop, !before, rows.body)) {
       f.index = Substitute(f.index, [&](Expr symbol) -> std::optional<Expr> {
         if (symbol == loop.symbol) return (*slow)->symbol;
         if (before && symbol == rows.symbol) return symbol + 1;
@@ -120,7 +138,7 @@ void KernelPrinter::PrintFetches(const Stmt& loop) {
     fetches = planned->second;
   if (IsSlowLoop(loop)) {
     for (bool written : {false, true}) {
-      for (Fetch f : StreamsOf(loop, written)) {
+      for (Fetch f : StreamsOf(loop, written, loop.body)) {
         f.ahead = written ? kWriteAhead : kReadAhead;
         fetches.push_back(f);
       }

@@ -64,7 +64,8 @@ class KernelPrinter {
   };
   void PlanFetches(const tile::Stmt& rows);
   void PrintFetches(const tile::Stmt& loop);
-  std::vector<Fetch> StreamsOf(const tile::Stmt& loop, bool written) const;
+  std::vector<Fetch> StreamsOf(const tile::Stmt& loop, bool written,
+                               const std::vector<tile::Stmt>& body) const;
   bool FromMemory(int buffer) const;
   bool IsSlowLoop(const tile::Stmt& s) const;
   // reduce.cc
