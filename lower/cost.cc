@@ -61,11 +61,34 @@ class Estimate {
  private:
   void Value(tile::ExprId id, double trips, double lanes, Expr lane);
   void Gemm(const tile::BrGemm& gemm, double trips);
+  double Mean(Expr extent) const;
+  std::vector<std::pair<Expr, int64_t>> loops_;  // around the statement at hand: symbol, extent
   const Kernel& k_;
   const SocSpec& soc_;
 };
 
 double Trips(Expr extent) { return static_cast<double>(std::max<int64_t>(HintValue(extent), 0)); }
+
+// What a loop of this extent has on average: the last one of several chunks may be shorter.
+double Estimate::Mean(Expr extent) const {
+  constexpr int64_t kSamples = 32;
+  if (extent.IsConst()) return Trips(extent);
+  for (size_t i = loops_.size(); i-- > 0;) {
+    const auto& [symbol, count] = loops_[i];
+    if (count <= 1 || !DependsOn(extent, symbol)) continue;
+    const int64_t samples = std::min(count, kSamples);
+    double sum = 0;
+    for (int64_t s = 0; s < samples; ++s) {
+      const Expr at = Substitute(extent, [&](Expr e) -> std::optional<Expr> {
+        if (e == symbol) return Expr(s * (count - 1) / std::max<int64_t>(samples - 1, 1));
+        return std::nullopt;
+      });
+      sum += Trips(at);
+    }
+    return sum / static_cast<double>(samples);
+  }
+  return Trips(extent);
+}
 
 void Estimate::Value(tile::ExprId root, double trips, double lanes, Expr lane) {
   if (root < 0) return;
@@ -131,7 +154,9 @@ double FirstShare(const Kernel& k, const Stmt& s) {
 
 void Estimate::Walk(const Stmt& s, double trips, double lanes, Expr lane) {
   if (s.kind == StmtKind::kLoop) {
-    trips *= Trips(s.extent);
+    const double extent = Mean(s.extent);
+    trips *= extent;
+    loops_.emplace_back(s.symbol, static_cast<int64_t>(extent));
     if (s.loop == tile::LoopKind::kVector) lanes = soc_.F32Lanes(), lane = s.symbol;
     cycles += trips / std::max(lanes, 1.0);
   }
@@ -141,7 +166,7 @@ void Estimate::Walk(const Stmt& s, double trips, double lanes, Expr lane) {
   }
   if (s.kind == StmtKind::kBrGemm) {
     Gemm(s.gemm, trips);
-    trips *= s.gemm.m * Trips(s.gemm.n_valid);
+    trips *= s.gemm.m * Mean(s.gemm.n_valid);
     lanes = soc_.F32Lanes(), lane = s.gemm.col;
   }
   if (s.kind == StmtKind::kStore) touched[s.buffer] += trips;
@@ -150,6 +175,7 @@ void Estimate::Walk(const Stmt& s, double trips, double lanes, Expr lane) {
   const double first = s.kind == StmtKind::kIf ? FirstShare(k_, s) : 1;
   for (const Stmt& inner : s.body) Walk(inner, trips * first, lanes, lane);
   for (const Stmt& inner : s.orelse) Walk(inner, trips * (1 - first), lanes, lane);
+  if (s.kind == StmtKind::kLoop) loops_.pop_back();
 }
 
 }  // namespace

@@ -351,9 +351,8 @@ class Works(Case):
         out = self.works("--tune", bank, *conv, model=model)
         self.assertRegex(out, r"untuned [0-9.]+ ms, tuned [0-9.]+ ms")
         with open(tiles) as f:
-            chosen = [line for line in f if not line.startswith("#")]
-        self.assertTrue(chosen)
-        problem = chosen[0].split(" = ")[0]
+            self.assertTrue(f.readline().startswith("#"))
+        problem = next(t["problem"] for t in self.description()["tasks"] if t.get("problem", "").startswith("conv"))
         self.assertFalse([name for name in os.listdir(self.folder) if name.startswith("trial")])
         tile = lambda: [task.get("tile", "") for task in self.description()["tasks"]]
         self.path("tiles.txt", "# by hand\n%s = 2x1 rows=3 order=mn\n" % problem)

@@ -179,10 +179,16 @@ Status Tune(CompileRequest& request, const std::string& path) {
   auto race = fault.ok() ? Race(trial(0), tuned.output) : fault;
   for (size_t i : {0, 1}) std::filesystem::remove(trial(i));
   if (!race.ok()) return race.status();
+  std::printf("tune: untuned %.3f ms, tuned %.3f ms, ratio %.3f; ", race->first, race->second,
+              race->first / race->second);
+  // What single kernels gained may be noise, or lost by others.
+  if (race->second > race->first) {
+    std::printf("the cost model's choices stay\n");
+    return std::filesystem::exists(path) ? Status() : WriteTiles(path, {});
+  }
   GE_TRY(WriteTiles(path, tiles));
   request.policy.tiles = tuned.policy.tiles;
-  std::printf("tune: untuned %.3f ms, tuned %.3f ms, ratio %.3f; choices in %s\n", race->first,
-              race->second, race->first / race->second, path.c_str());
+  std::printf("choices in %s\n", path.c_str());
   return {};
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/file_map.h"
 #include "om/file.h"
+#include "soc/soc.h"
 #include "tools/json_member.h"
 #include "tools/numbers.h"
 #include "tools/peak.h"
@@ -55,12 +56,32 @@ Result<nlohmann::json> TaskCounts(const std::string& model) {
 // What all threads could do at best, measured on one of them now.
 struct Limits {
   double gflops = 0, gb_per_s = 0;
+  std::vector<std::pair<double, double>> caches;  // bytes, GB/s
 };
 
-// ns of a task that does this much at the FMA peak, or reads as much at the speed of memory.
+Limits MeasureLimits(int threads) {
+  const SocSpec soc = HostSoc();
+  Limits limits{MeasureFmaPeak() * threads, MeasureReadRate(kMemoryBytes) * threads, {}};
+  limits.caches.emplace_back(static_cast<double>(soc.l2_bytes * threads),
+                             MeasureReadRate(soc.l2_bytes / 2) * threads);
+  if (soc.l3_bytes > 0)
+    limits.caches.emplace_back(static_cast<double>(soc.l3_bytes),
+                               MeasureReadRate(soc.l3_bytes / 4) * threads);
+  return limits;
+}
+
+// ns of a task that does this much at the FMA peak, or reads as much: each byte from the nearest
+// cache that has room for it.
 double RoofNs(const nlohmann::json& task, const Limits& limits) {
-  return std::max(MemberOr(task, "flops", 0.0) / limits.gflops,
-                  MemberOr(task, "bytes", 0.0) / limits.gb_per_s);
+  const double bytes = MemberOr(task, "bytes", 0.0);
+  double read = 0, ns = 0;
+  for (const auto& [size, rate] : limits.caches) {
+    const double upto = std::max(read, std::min(bytes, size));
+    ns += (upto - read) / rate;
+    read = upto;
+  }
+  ns += (bytes - read) / limits.gb_per_s;
+  return std::max(MemberOr(task, "flops", 0.0) / limits.gflops, ns);
 }
 
 // Slowest first. Estimates and counts are for the hint sizes of a dynamic model.
@@ -69,7 +90,8 @@ void PrintProfile(const om::Plan& plan, const std::vector<int64_t>& ns, int coun
   std::vector<size_t> order(ns.size());
   for (size_t i = 0; i < ns.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return ns[a] > ns[b]; });
-  std::printf("limits: %.0f GFLOP/s f32, %.1f GB/s%s\n", limits.gflops, limits.gb_per_s,
+  std::printf("limits: %.0f GFLOP/s f32, %.1f GB/s from L2, %.1f GB/s from memory%s\n",
+              limits.gflops, limits.caches[0].second, limits.gb_per_s,
               plan.symbols.empty() ? "" : "; estimates are for typical sizes");
   std::printf("%10s %10s %7s  task\n", "measured", "estimate", "of roof");
   for (size_t i = 0; i < order.size() && i < static_cast<size_t>(count); ++i) {
@@ -127,7 +149,7 @@ Status Bench(BenchOptions& o) {
       for (size_t t = 0; t < ns.size(); ++t) ns[t] = std::min(ns[t], now[t]);
     }
     GE_ASSIGN(const nlohmann::json counts, TaskCounts(o.model));
-    limits = {MeasureFmaPeak() * model->threads(), MeasureReadRate() * model->threads()};
+    limits = MeasureLimits(model->threads());
     PrintProfile(model->plan(), ns, o.per_kernel, counts, limits);
   }
   std::sort(ms.begin(), ms.end());
@@ -145,6 +167,7 @@ Status Bench(BenchOptions& o) {
   if (o.per_kernel > 0) {
     result["limit_gflops"] = limits.gflops;
     result["limit_gb_per_s"] = limits.gb_per_s;
+    result["limit_cache_gb_per_s"] = limits.caches[0].second;
   }
   std::printf(
       "threads %d  rounds %zu  median %.3f ms  min %.3f ms  p99 %.3f ms  load %.2f ms  first run "

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace ge {
@@ -43,6 +45,28 @@ __attribute__((target("avx2,fma"), optimize("O3"))) double Peak256(long steps) {
   return Loop<32, 12>(steps);
 }
 
+// Loads of whole vectors, in eight chains.
+template <int kBytes>
+__attribute__((always_inline)) inline void ReadAll(const std::byte* data, size_t bytes) {
+  using V = typename Chains<kBytes>::Vector;
+  V sums[8] = {};
+  for (size_t i = 0; i < bytes; i += 8 * kBytes) {
+#pragma GCC unroll 8
+    for (size_t j = 0; j < 8; ++j) {
+      V v;
+      std::memcpy(&v, data + i + j * kBytes, kBytes);
+      sums[j] += v;
+    }
+  }
+  for (V& sum : sums) asm volatile("" : : "v"(sum));
+}
+__attribute__((target("avx512f"), optimize("O3"))) void Read512(const std::byte* p, size_t n) {
+  ReadAll<64>(p, n);
+}
+__attribute__((target("avx2"), optimize("O3"))) void Read256(const std::byte* p, size_t n) {
+  ReadAll<32>(p, n);
+}
+
 }  // namespace
 
 double MeasureFmaPeak() {
@@ -52,19 +76,19 @@ double MeasureFmaPeak() {
   return best;
 }
 
-double MeasureReadRate() {
-  constexpr size_t kWords = (size_t{96} << 20) / sizeof(uint64_t);
-  const std::vector<uint64_t> data(kWords, 1);
+double MeasureReadRate(int64_t bytes) {
+  const bool wide = __builtin_cpu_supports("avx512f");
+  const size_t size = static_cast<size_t>(bytes) / 512 * 512;
+  const std::vector<std::byte> data(size + 64);
+  const std::byte* begin = data.data() + (64 - reinterpret_cast<uintptr_t>(data.data()) % 64);
+  const size_t passes = std::max<size_t>(1, (size_t{32} << 20) / size);
   double best = 0;
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < 4; ++round) {
     const auto t = std::chrono::steady_clock::now();
-    uint64_t sums[8] = {};
-    for (size_t i = 0; i < kWords; i += 8)
-      for (size_t j = 0; j < 8; ++j) sums[j] += data[i + j];
+    for (size_t pass = 0; pass < passes; ++pass) wide ? Read512(begin, size) : Read256(begin, size);
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
-    for (uint64_t& sum : sums) asm volatile("" : : "r"(sum));
-    best = std::max(best, static_cast<double>(kWords * sizeof(uint64_t)) / seconds / 1e9);
+    best = std::max(best, static_cast<double>(passes * size) / seconds / 1e9);
   }
   return best;
 }
