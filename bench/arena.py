@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+import numpy as np
 import onnx
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -28,10 +29,17 @@ def looked_at(build, om, feeds, is_dynamic):
     found = [re.search(p, text) for p in (r"(?:arena|for this one) (\d+) bytes", r"lower bound (\d+) bytes",
                                           r"(\d+) bytes without aliases \(", r"(\d+) bytes without aliases and")]
     planned, bound, apart, values = [int(m.group(1)) if m else None for m in found]
-    with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        subprocess.run([ge, "bench", om, "--rounds", "1", "--warmup", "1", "--seconds", "0.001", "--json", out.name, *shapes],
+    with tempfile.TemporaryDirectory() as folder:
+        inputs = []
+        for i, (name, value) in enumerate(feeds.items()):
+            file = os.path.join(folder, "%d.npy" % i)
+            np.save(file, value)
+            inputs += ["--input", name + "=" + file]
+        out = os.path.join(folder, "out.json")
+        subprocess.run([ge, "bench", om, "--rounds", "1", "--warmup", "1", "--seconds", "0.001", "--json", out, *inputs],
                        capture_output=True, check=True)
-        measured = round(json.load(out)["arena_mb"] * 1e6)
+        with open(out) as f:
+            measured = round(json.load(f)["arena_mb"] * 1e6)
     return planned, bound, apart, values, measured
 
 

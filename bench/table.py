@@ -34,10 +34,10 @@ def with_batch(path, batch, out):
 
 
 def compiled(args, model, batch, level, chip):
-    """For the modelled chip without Winograd, whose larger weights pay on this CPU only."""
+    """For the modelled chip without Winograd, whose larger weights pay on this CPU only, and without strips, which fit its caches."""
     out = os.path.join(args.work, "table_b%d_O%d_%s" % (batch, level, chip))
     run(os.path.join(args.build, "bin", "atc"), "--framework=5", "--model=" + model, "--output=" + out,
-        "--opt_level=%d" % level, *([] if chip == "host" else ["--op_select_implmode=high_precision_for_all"]))
+        "--opt_level=%d" % level, *([] if chip == "host" else ["--op_select_implmode=high_precision_for_all", "--disable_passes=strips"]))
     return out + ".om"
 
 

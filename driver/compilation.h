@@ -39,6 +39,7 @@ struct Compilation {
 Status PlanAgain(Compilation& c);
 
 // memory_limit.cc
+Status UseLeanOrder(Compilation& c);
 Status UseStrips(Compilation& c);
 Status KeepLimit(Compilation& c);
 

@@ -42,8 +42,10 @@ std::vector<NodeId> Forward(const Graph& g, bool breadth) {
   return order;
 }
 
-// Depth first from the outputs: a node comes when its consumer is about to, without recursion.
-std::vector<NodeId> Backward(const Graph& g) {
+}  // namespace
+
+// A node comes when its consumer is about to, without recursion.
+std::vector<NodeId> NodesBackward(const Graph& g) {
   std::vector<char> state(g.nodes.size(), 0);  // 1: its producers are on the stack, 2: placed
   std::vector<NodeId> order, stack;
   const auto place = [&](NodeId root) {
@@ -68,12 +70,11 @@ std::vector<NodeId> Backward(const Graph& g) {
   return order;
 }
 
-}  // namespace
-
 void OrderNodes(Graph& g, NodeOrder order) {
   if (order == NodeOrder::kModel) return;
-  std::vector<NodeId> nodes =
-      order == NodeOrder::kReverseDepth ? Backward(g) : Forward(g, order == NodeOrder::kBreadth);
+  std::vector<NodeId> nodes = order == NodeOrder::kReverseDepth
+                                  ? NodesBackward(g)
+                                  : Forward(g, order == NodeOrder::kBreadth);
   if (nodes.size() == g.order.size()) g.order = std::move(nodes);
   for (const NodeId n : g.order)
     for (const auto& sub : g.node(n).subgraphs) OrderNodes(*sub, order);
