@@ -33,6 +33,7 @@ bool IsShort(const tile::Kernel& k, const std::vector<Stmt>& body, int cells) {
 void KernelPrinter::PrintGemm(const Stmt& s) {
   const BrGemm& g = s.gemm;
   const std::string acc = Fresh('c');
+  if (OnTiles(g)) return PrintGemmTiles(s, acc);
   const std::string_view type = ge::Name(GemmType(g));
   Open();
   for (int r = 0; r < g.m; ++r) {
@@ -42,7 +43,7 @@ void KernelPrinter::PrintGemm(const Stmt& s) {
   if (OneFlow(g.col, s.body)) {
     PrintEpilogue(s, acc);
   } else {
-    PrintEpilogueScalar(s, acc);
+    PrintEpilogueScalar(s, StoreTile(g, acc));
   }
   Close();
 }
@@ -150,29 +151,58 @@ void KernelPrinter::PrintEpilogue(const Stmt& s, const std::string& acc) {
       for (int v = 0; v < GemmVectors(g); ++v) PrintEpilogueCell(s, Cell(acc, r, v), r, v, "");
     }
   } else {
-    PrintEpilogueRows(s, acc, "");
+    PrintEpilogueRows(s, StoreTile(g, acc), "");
   }
   if (whole) return;
   Close();
   Line("else {{");
   ++indent_;
-  PrintEpilogueRows(s, acc, acc + "N");
+  PrintEpilogueRows(s, StoreTile(g, acc), acc + "N");
   Close();
 }
 
-// The tile copied to the stack, then the epilogue once, in a loop over rows. `valid` = columns
-// there are, empty if all.
-void KernelPrinter::PrintEpilogueRows(const Stmt& s, const std::string& acc,
-                                      const std::string& valid) {
-  const BrGemm& g = s.gemm;
-  const std::string_view type = ge::Name(GemmType(g));
+// The tile copied to the stack, row by row.
+std::string KernelPrinter::StoreTile(const BrGemm& g, const std::string& acc) {
   const int nv = GemmVectors(g);
-  std::string q = Fresh('q');
-  Line("v{} {}[{}];", type, q, g.m * nv);
+  const std::string q = Fresh('q');
+  Line("v{} {}[{}];", ge::Name(GemmType(g)), q, g.m * nv);
   for (int r = 0; r < g.m; ++r) {
     for (int v = 0; v < nv; ++v) Line("{}[{}] = {};", q, r * nv + v, Cell(acc, r, v));
   }
+  return q;
+}
+
+// The epilogue of a tile that lies in `q`.
+void KernelPrinter::PrintStoredEpilogue(const Stmt& s, const std::string& acc,
+                                        const std::string& q) {
+  const BrGemm& g = s.gemm;
+  if (!OneFlow(g.col, s.body)) return PrintEpilogueScalar(s, q);
+  if (g.n_valid.IsConst(g.n)) return PrintEpilogueRows(s, q, "");
+  Line("const si64 {}N = {};", acc, Index(g.n_valid));
+  Line("if ({}N >= {}) {{", acc, g.n);
+  ++indent_;
+  PrintEpilogueRows(s, q, "");
+  Close();
+  Line("else {{");
+  ++indent_;
+  PrintEpilogueRows(s, q, acc + "N");
+  Close();
+}
+
+// The epilogue once, in a loop over the rows of `q`. `valid` = columns there are, empty if all.
+void KernelPrinter::PrintEpilogueRows(const Stmt& s, const std::string& q,
+                                      const std::string& valid) {
+  const BrGemm& g = s.gemm;
   OpenFor(g.row, "0", std::to_string(g.m));
+  PrintEpilogueRow(s, q, valid);
+  CloseFor();
+}
+
+// The row that g.row is bound to.
+void KernelPrinter::PrintEpilogueRow(const Stmt& s, const std::string& q,
+                                     const std::string& valid) {
+  const BrGemm& g = s.gemm;
+  const int nv = GemmVectors(g);
   const std::string row = symbols_[g.row.node()];
   for (int v = 0; v < nv; ++v) {
     std::string count;
@@ -183,28 +213,22 @@ void KernelPrinter::PrintEpilogueRows(const Stmt& s, const std::string& acc,
       ++indent_;
     }
     std::string cell = Fresh('x');
-    Line("const v{} {} = {}[{} * {} + {}];", type, cell, q, row, nv, v);
+    Line("const v{} {} = {}[{} * {} + {}];", ge::Name(GemmType(g)), cell, q, row, nv, v);
     PrintEpilogueCell(s, cell, -1, v, count);
     if (!valid.empty()) Close();
   }
-  CloseFor();
 }
 
 // An epilogue whose control flow differs between columns: one element at a time.
-void KernelPrinter::PrintEpilogueScalar(const Stmt& s, const std::string& acc) {
+void KernelPrinter::PrintEpilogueScalar(const Stmt& s, const std::string& q) {
   const BrGemm& g = s.gemm;
   const std::string_view type = ge::Name(GemmType(g));
-  const int nv = GemmVectors(g);
-  std::string q = Fresh('q'), row = Fresh('i'), col = Fresh('i'), cell = Fresh('x');
-  Line("s{} {}[{}] __attribute__((aligned(64)));", type, q, g.m * nv * lanes_);
-  for (int r = 0; r < g.m; ++r) {
-    for (int v = 0; v < nv; ++v)
-      Line("v_st_{}({}, {}, {});", type, q, (r * nv + v) * lanes_, Cell(acc, r, v));
-  }
+  std::string row = Fresh('i'), col = Fresh('i'), cell = Fresh('x');
   Line("for (si64 {0} = 0; {0} < {1}; {0}++)", row, g.m);
   Line("for (si64 {0} = 0; {0} < ge_min({1}, {2}); {0}++) {{", col, Index(g.n_valid), g.n);
   ++indent_;
-  Line("const s{} {} = {}[{} * {} + {}];", type, cell, q, row, nv * lanes_, col);
+  Line("const s{0} {1} = {2}[{3} * {4} + {5} / W][{5} % W];", type, cell, q, row, GemmVectors(g),
+       col);
   symbols_[g.row.node()] = row;
   symbols_[g.col.node()] = col;
   vars_[g.acc] = {cell, false};

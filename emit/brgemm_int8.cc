@@ -8,6 +8,7 @@
 // compiler that moves products ahead of sums runs out of registers.
 // i8 in A counts as its value + 128, that is with its sign bit flipped: tile/tile.h.
 // bf16: two k at a time, f32 accumulators, by vdpbf16ps; without it two f32 multiply-adds.
+#include "base/check.h"
 #include "emit/prelude.h"
 #include "emit/printer.h"
 
@@ -112,6 +113,7 @@ void KernelPrinter::PrintGemmPairsStep(const BrGemm& g, const std::string& acc,
 // Four steps of k. `n` is whole vectors: lowering pads B.
 void KernelPrinter::PrintGemmBytesStep(const BrGemm& g, const std::string& acc,
                                        const std::string& group) {
+  GE_CHECK(!g.signed_a, "signed bytes beyond a matrix unit's tiles in " + kernel_.name);
   const bool flip = kernel_.buffers[g.a_buffer].dtype == DType::kI8;
   Open();
   for (int v = 0; v < GemmVectors(g); ++v) {

@@ -294,7 +294,7 @@ Result<std::string> Link(const Build& b) {
 std::string CommonKey(const SocSpec& soc, const std::string& sanitize,
                       const std::string& compiler_id) {
   return fmt::format("\n{} {} {} {} {}{}{}\n{}\n{}", kEmitVersion, soc.vector_bytes, soc.l2_bytes,
-                     soc.masks, Joined(soc.cc_flags), soc.bf16 ? "bf16" : "", sanitize, compiler_id,
+                     soc.masks, Joined(soc.cc_flags), soc.bf16 ? "bf16" : soc.amx ? "amx" : "", sanitize, compiler_id,
                      HashHex(Prelude(soc)));
 }
 

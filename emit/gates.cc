@@ -80,6 +80,8 @@ bool IsMultiplyAdd(const std::string& text) {
   return false;
 }
 
+bool IsTileProduct(const std::string& text) { return Has(text, "tdp"); }
+
 bool IsSpill(const Instruction& instruction) {
   const std::string& text = instruction.text;
   // An index register means an array of the kernel, not a spill.
@@ -99,11 +101,12 @@ Result<MicroKernels> FindSpills(const std::string& object_bytes) {
     const uint64_t target = JumpTarget(code[jump].text);
     if (target == 0 || target > code[jump].address) continue;
     size_t begin = jump;
-    int fmas = 0;
+    int fmas = 0, products = 0;
     bool innermost = true, mathematics = false;
     while (begin > 0 && code[begin].address > target) {
       --begin;
       fmas += IsMultiplyAdd(code[begin].text);
+      products += IsTileProduct(code[begin].text);
       // Dots neither clamp nor subtract nor divide.
       for (const char* sign : {"vmaxps", "vminps", "vsubps", "vdivps", "fcmgt", "fsub"})
         mathematics |= Has(code[begin].text, sign);
@@ -111,15 +114,28 @@ Result<MicroKernels> FindSpills(const std::string& object_bytes) {
       innermost &= !(inner >= target && inner != 0 && inner <= code[begin].address);
     }
     // Mathematics has multiply-adds too.
-    if (fmas < kMicroKernelFmas || !innermost || mathematics ||
-        kFmaShare * fmas < static_cast<int>(jump - begin))
-      continue;
+    const bool vectors = fmas >= kMicroKernelFmas && !mathematics &&
+                         kFmaShare * fmas >= static_cast<int>(jump - begin);
+    if (!innermost || (!vectors && products == 0)) continue;
     ++found.loops;
     for (size_t i = begin; i < jump; ++i) {
       if (IsSpill(code[i])) found.spills.push_back(code[i].text);
     }
   }
   return found;
+}
+
+Result<TileUse> FindTileUse(const std::string& object_bytes) {
+  GE_ASSIGN(std::string text, Disassemble(object_bytes, {"-d", "--no-show-raw-insn"}));
+  TileUse use;
+  for (const Instruction& i : Instructions(text)) {
+    use.products += IsTileProduct(i.text);
+    use.shapes += Has(i.text, "ldtilecfg");
+    use.releases += Has(i.text, "tilerelease");
+    use.loads += Has(i.text, "tileload");
+    use.stores += Has(i.text, "tilestore");
+  }
+  return use;
 }
 
 Result<std::vector<std::string>> UndefinedSymbols(const std::string& object_bytes) {

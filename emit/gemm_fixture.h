@@ -4,15 +4,26 @@
 
 #include "emit/gates.h"
 #include "emit/run_code_test.h"
+#include "rt/cpu.h"
 #include "tile/builder.h"
 
 namespace ge::emit {
 
-// TestTargets and the host itself, with each compiler that is installed.
+constexpr const char* kEmulatedTiles = "sapphirerapids-emulated";
+
+// Can this machine run what is compiled for the chip?
+inline bool RunsHere(const char* soc) {
+  return rt::CheckCpu(FindSoc(soc, nullptr).value().features).ok();
+}
+
+// TestTargets, the host itself and emulated tiles, with each compiler that is installed.
 inline std::vector<Target> TestTargetsAndHost() {
   std::vector<Target> targets = TestTargets();
-  for (const char* cc : {"clang-19", "gcc"})
-    if (FindCompiler(cc).ok()) targets.push_back({"host", cc});
+  for (const char* cc : {"clang-19", "gcc"}) {
+    if (!FindCompiler(cc).ok()) continue;
+    targets.push_back({"host", cc});
+    if (RunsHere(kEmulatedTiles)) targets.push_back({kEmulatedTiles, cc});
+  }
   return targets;
 }
 
@@ -43,6 +54,7 @@ void ExpectLikeInterpreter(const std::vector<tile::Kernel>& kernels, const Targe
   EXPECT_TRUE(undefined->empty()) << undefined->front();
   const auto spills = FindSpills(code.bytes);
   ASSERT_TRUE(spills.ok()) << spills.status().message();
+  if (target.soc == kEmulatedTiles) return;  // its products are calls
   EXPECT_EQ(spills->loops > 0, dots)
       << target.soc << " " << target.compiler << ": " << spills->loops << " micro-kernels seen";
   EXPECT_TRUE(spills->spills.empty())
@@ -50,29 +62,37 @@ void ExpectLikeInterpreter(const std::vector<tile::Kernel>& kernels, const Targe
       << spills->spills.front();
 }
 
-// A tile of m rows and nv vectors of columns, the last `missing_columns` of them not stored.
+// A tile of m rows and nv vectors of columns, the last `missing_columns` of them not stored; so
+// many such below each other.
 struct GroupedTile {
   int m, nv;
-  int64_t k, missing_columns;
+  int64_t k, missing_columns, blocks = 1;
 };
 
 // Y = sum of 3 batches of A B with B in groups of `group` depths; rows of A are `gap` longer than
 // the batches need.
 inline void BuildGrouped(tile::Kernel& kernel, ExprArena& arena, const GroupedTile& s, int lanes,
-                         DType a_type, DType b_type, DType y_type, int group, int64_t gap) {
+                         DType a_type, DType b_type, DType y_type, int group, int64_t gap,
+                         bool signed_a = false) {
   tile::Builder b(kernel, arena);
   const int n = s.nv * lanes;
   const int64_t row = 3 * s.k + gap, valid = n - s.missing_columns;
-  const int a = b.Arg("a", a_type, s.m * row, false);
+  const int a = b.Arg("a", a_type, s.blocks * s.m * row, false);
   const int w = b.Arg("w", b_type, 3 * s.k * n, false);
-  const int y = b.Arg("y", y_type, s.m * valid, true);
+  const int y = b.Arg("y", y_type, s.blocks * s.m * valid, true);
   tile::BrGemm g;
   const Expr batch = arena.Fresh("batch", {.lo = 0, .hi = 2, .extent = 3});
   g.m = s.m, g.n = n, g.n_valid = valid, g.k = s.k, g.k_group = group, g.batch = {{batch, 3}};
   g.a_buffer = a, g.a = batch * s.k, g.a_row = row, g.a_k = 1;
   g.b_buffer = w, g.b = batch * (s.k * n), g.b_k = n * group;
   g.prefetch = n * 3;
-  b.Gemm(g, [&](Expr r, Expr c, tile::Val acc) { b.Store(y, r * valid + c, acc); });
+  g.signed_a = signed_a;
+  auto block = [&](Expr t) {
+    g.a = t * (s.m * row) + batch * s.k;
+    b.Gemm(g, [&](Expr r, Expr c, tile::Val acc) { b.Store(y, (t * s.m + r) * valid + c, acc); });
+  };
+  if (s.blocks == 1) return block(0);
+  b.For("t", s.blocks, tile::LoopKind::kSerial, block);
 }
 
 }  // namespace ge::emit

@@ -12,6 +12,7 @@ namespace ge::emit {
 
 std::string PreludeTypes(const SocSpec& soc);  // types, masks, raw loads and stores
 std::string PreludeBytes(const SocSpec& soc);  // products of bytes: brgemm_int8.cc
+std::string PreludeTiles(const SocSpec& soc);  // the matrix unit: brgemm_amx.cc
 std::string PreludeStorage();      // template: decode, encode, ld, st of byte-sized dtypes
 std::string PreludeStorageOnce();  // tails, and the types that go lane by lane
 std::string PreludeOps();          // template: selects, casts, simple operations

@@ -232,7 +232,7 @@ std::string PreludeTypes(const SocSpec& soc) {
   text += "FN vi32 v_iota_i32(void) { return (vi32){" + iota + "}; }\n";
   text += "FN vi64 v_iota_i64(void) { return (vi64){" + iota + "}; }\n";
   text += soc.IsArm() ? kNeon : soc.masks ? kAvx512 : kAvx2;
-  if (soc.masks && soc.bf16) text += kBf16;
+  if (soc.masks && (soc.bf16 || soc.amx)) text += kBf16;
   if (!soc.masks) text += kTails;
   text += kVectorMath;
   text += soc.IsArm() ? kNeonGemm : kGemm;

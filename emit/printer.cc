@@ -16,7 +16,8 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const SocSpec& soc)
       lanes_(soc.F32Lanes()),
       masks_(soc.masks),
       vnni_(soc.masks && soc.vnni),
-      bf16_(soc.masks && soc.bf16),
+      bf16_(soc.masks && (soc.bf16 || soc.amx)),
+      amx_(soc.masks && soc.amx),
       l2_bytes_(soc.l2_bytes),
       scratch_(tile::PlanScratch(kernel)),
       vars_(kernel.vars.size()) {}
@@ -32,6 +33,7 @@ std::string KernelPrinter::Print(const std::string& symbol) {
     Line("const si64 {} __attribute__((unused)) = call->sizes[{}];", name, i);
   }
   PrintBuffers();
+  const size_t start = out_.size();
   OpenScope();
   for (size_t i = 0; i < size_names.size(); ++i) Bind(kernel_.symbols[i], size_names[i]);
   const auto& body = kernel_.body.body;
@@ -42,6 +44,7 @@ std::string KernelPrinter::Print(const std::string& symbol) {
     PrintBody(body);
   }
   CloseScope();
+  InsertTileShapes(start);
   out_ += "}\n";
   return std::move(out_);
 }
@@ -81,6 +84,7 @@ void KernelPrinter::PrintLoop(const Stmt& s) {
   if (s.loop == LoopKind::kUnrolled && s.extent.IsConst() && s.extent.value() <= 64) {
     return PrintUnrolled(s);
   }
+  if (IsPipeline(s)) return PrintTilePipeline(s);
   PrintSerialLoop(s, "0", Index(s.extent));
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -82,11 +83,29 @@ class KernelPrinter {
   void PrintGemmGroups(const tile::BrGemm& g, const std::string& acc);  // brgemm_int8.cc
   void PrintGemmPairsStep(const tile::BrGemm& g, const std::string& acc, const std::string& group);
   void PrintGemmBytesStep(const tile::BrGemm& g, const std::string& acc, const std::string& group);
+  // brgemm_amx.cc
+  bool OnTiles(const tile::BrGemm& g) const;
+  void PrintGemmTiles(const tile::Stmt& s, const std::string& acc);
+  void SetTileShapes(const tile::BrGemm& g);
+  void InsertTileShapes(size_t at);
+  void PrintTileLoops(const tile::BrGemm& g, const std::string& acc, const std::string& live,
+                      const std::function<void()>& each);
+  void BeginTiles(const tile::BrGemm& g);
+  bool IsPipeline(const tile::Stmt& loop) const;
+  void PrintTilePipeline(const tile::Stmt& loop);
+  void PrintStoredRow(const tile::Stmt& s, const std::string& q);
+  void PrintTileStep(const tile::BrGemm& g, const std::string& acc, const std::string& step,
+                     bool rest);
+  void PrintTileStores(const tile::BrGemm& g, const std::string& q);
+  // brgemm.cc
   void PrintEpilogue(const tile::Stmt& s, const std::string& acc);
-  void PrintEpilogueRows(const tile::Stmt& s, const std::string& acc, const std::string& valid);
+  std::string StoreTile(const tile::BrGemm& g, const std::string& acc);
+  void PrintStoredEpilogue(const tile::Stmt& s, const std::string& acc, const std::string& q);
+  void PrintEpilogueRows(const tile::Stmt& s, const std::string& q, const std::string& valid);
+  void PrintEpilogueRow(const tile::Stmt& s, const std::string& q, const std::string& valid);
   void PrintEpilogueCell(const tile::Stmt& s, const std::string& acc, int row, int v,
                          const std::string& count);
-  void PrintEpilogueScalar(const tile::Stmt& s, const std::string& acc);
+  void PrintEpilogueScalar(const tile::Stmt& s, const std::string& q);
   int GemmVectors(const tile::BrGemm& g) const { return (g.n + lanes_ - 1) / lanes_; }
   DType GemmType(const tile::BrGemm& g) const {
     return ComputeType(kernel_.buffers[g.a_buffer].dtype);
@@ -159,7 +178,7 @@ class KernelPrinter {
 
   const tile::Kernel& kernel_;
   const int lanes_;
-  const bool masks_, vnni_, bf16_;
+  const bool masks_, vnni_, bf16_, amx_;
   const int64_t l2_bytes_;
   std::unordered_map<const tile::Stmt*, std::vector<Fetch>> fetches_;  // by the loop that does them
   tile::ScratchPlan scratch_;
@@ -178,8 +197,9 @@ class KernelPrinter {
   };
   std::vector<Scope> scopes_;
   std::unordered_map<const ExprNode*, int> depth_;  // the scope that binds a symbol
-  int spell_depth_ = -1;        // the scope for which text is spelled; -1: the innermost
-  bool masked_reduce_ = false;  // in the tail of lanes of a Reduce
+  int spell_depth_ = -1;                  // the scope for which text is spelled; -1: the innermost
+  std::vector<std::string> tile_shapes_;  // of the matrix unit, each used by some BrGemm
+  bool masked_reduce_ = false;            // in the tail of lanes of a Reduce
 };
 
 // Value nodes of all statements.

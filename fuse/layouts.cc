@@ -22,6 +22,7 @@
 #include "fuse/fuse.h"
 #include "fuse/growth.h"
 #include "ir/opdef.h"
+#include "lower/cube_gemm.h"
 #include "ops/window.h"
 
 namespace ge {
@@ -44,7 +45,7 @@ bool Blockable(const Graph& g, ValueId v) {
 
 class LayoutChoice {
  public:
-  LayoutChoice(Graph& g, const SocSpec& soc) : g_(g), c0_(soc.F32Lanes()) {}
+  LayoutChoice(Graph& g, const SocSpec& soc) : g_(g), soc_(soc), c0_(soc.F32Lanes()) {}
 
   void Run() {
     blocked_.assign(g_.values.size(), false);
@@ -54,7 +55,7 @@ class LayoutChoice {
     uses_ = Uses(g_);
     for (NodeId n : g_.order) Forward(g_.node(n));
     for (size_t v = 0; v < blocked_.size(); ++v)
-      if (blocked_[v]) g_.values[v].type.layout = Nc1hwc0(4, c0_);
+      if (blocked_[v]) g_.values[v].type.layout = Blocks(static_cast<ValueId>(v));
     const std::vector<NodeId> order = g_.order;
     for (NodeId n : order) ConvInputs(n);
     for (NodeId n : order) NdInputs(n);
@@ -175,7 +176,7 @@ class LayoutChoice {
     const std::vector<Halo>& own = g_.value(x).halo;
     bool clash = !own.empty() && !halo.empty() && own[0].fill != halo[0].fill;
     if (wants_blocked == IsBlocked(x) && !clash && (halo.empty() || Free(x))) return Widen(x, halo);
-    Layout layout = wants_blocked ? Nc1hwc0(4, c0_) : Nd();
+    Layout layout = wants_blocked ? Blocks(x) : Nd();
     g_.node(n).inputs[0] = Converted(x, layout, halo);
   }
 
@@ -230,7 +231,13 @@ class LayoutChoice {
     }
   }
 
+  // Whole numbers of c0_ channels: more of small types where a matrix unit takes more at once.
+  Layout Blocks(ValueId v) const {
+    return Nc1hwc0(4, BlockChannels(soc_, g_.value(v).type.dtype, ChannelsOf(g_, v)));
+  }
+
   Graph& g_;
+  const SocSpec& soc_;
   const int64_t c0_;
   std::vector<std::vector<Use>> uses_;
   std::vector<bool> blocked_;

@@ -128,11 +128,7 @@ void Estimate::Gemm(const tile::BrGemm& gemm, double trips) {
   on_chip = std::max(on_chip, depth * (gemm.m * a + gemm.n * b) + 4.0 * gemm.m * gemm.n);
   touched[gemm.a_buffer] += macs;
   touched[gemm.b_buffer] += macs;
-  // Bytes: four products per lane, by one instruction or (widened to 16 bits) by four. bf16: two.
-  const double per_lane = gemm.k_group == 4 && soc_.vnni   ? 4
-                          : gemm.k_group == 2 && soc_.bf16 ? 2
-                                                           : 1;
-  cycles += macs / (soc_.F32Lanes() * soc_.fma_per_cycle * per_lane * soc_.dot_share);
+  cycles += macs / MacsPerCycle(soc_, gemm.k_group);
 }
 
 // The share of trips on which an If's first branch runs, if an index that is compared with a
@@ -179,6 +175,14 @@ void Estimate::Walk(const Stmt& s, double trips, double lanes, Expr lane) {
 }
 
 }  // namespace
+
+// Groups on a matrix unit: tiles of 16 rows, 16 columns and 16 groups. Else bytes: four products
+// per lane, by one instruction or (widened to 16 bits) by four; bf16: two.
+double MacsPerCycle(const SocSpec& soc, int k_group) {
+  if (soc.amx && k_group > 1) return 16 * 16 * 16 * k_group / soc.tile_cycles * soc.tile_share;
+  const int per_lane = k_group == 4 && soc.vnni ? 4 : k_group == 2 && soc.bf16 ? 2 : 1;
+  return soc.F32Lanes() * soc.fma_per_cycle * per_lane * soc.dot_share;
+}
 
 KernelCost EstimateCost(const Kernel& kernel, const SocSpec& soc) {
   Estimate estimate(kernel, soc);

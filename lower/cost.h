@@ -15,6 +15,9 @@ struct KernelCost {
   double on_chip_bytes = 0;  // the most that one of them reads and writes: A, B and C
 };
 
+// Multiply-adds that a dot gets done in a cycle, k in groups of so many.
+double MacsPerCycle(const SocSpec& soc, int k_group);
+
 KernelCost EstimateCost(const tile::Kernel& kernel, const SocSpec& soc);
 
 }  // namespace ge

@@ -142,7 +142,15 @@ void CubeBuild::NoteWinograd(const GemmTile& tile) {
   NoteChoice(chosen, std::move(others));
 }
 
-GemmTile CubeBuild::Tile(Expr rows, int64_t cols, int64_t cols_per_panel, bool narrow) {
+GemmTile CubeBuild::Tile(Expr rows, int64_t cols, int64_t cols_per_panel, bool narrow,
+                         int k_group) {
+  if (OnMatrixUnit(soc, k_group)) {
+    if (fixed.m > 0 && FitsUnit(fixed.m, fixed.nv)) return {fixed.m, fixed.nv};
+    if (fixed.m > 0)
+      Refuse(fmt::format("tile {}x{}", fixed.m, fixed.nv),
+             "it takes more than 4 tiles of 16 rows and 16 columns");
+    return UnitTileFor(rows, cols, soc);
+  }
   if (fixed.m > 0) {
     if (FitsRegisters(soc, fixed.m, fixed.nv, cols_per_panel)) return {fixed.m, fixed.nv};
     Refuse(

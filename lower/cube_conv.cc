@@ -15,6 +15,7 @@
 
 #include "abi/convert.h"
 #include "base/check.h"
+#include "lower/cost.h"
 
 namespace ge {
 
@@ -124,7 +125,7 @@ class ConvLowering {
     if (build_.fixed.k > 0 || !build_.fixed.pack.empty())
       build_.Refuse(ToString(build_.fixed), "k and pack are for matrix products");
     in_ = PadInput(build_, s_);
-    pairs_ = soc_.bf16 && s_.type == DType::kBF16 && in_.c0 % 2 == 0;
+    pairs_ = soc_.HasPairs() && s_.type == DType::kBF16 && in_.c0 % 2 == 0;
     weight_type_ = pairs_ ? DType::kBF16 : DType::kF32;
     Choose();
     PackWeights();
@@ -161,12 +162,12 @@ class ConvLowering {
     row_pixels_ = flat_ ? s_.oh * s_.ow : s_.ow;
     rows_ = flat_ ? Expr(1) : s_.oh;
     const int64_t per_group = Columns();
-    tile_ = build_.Tile(row_pixels_, per_group, s_.group > 1 ? per_group : 0, Units() == 1);
+    tile_ = build_.Tile(row_pixels_, per_group, s_.group > 1 ? per_group : 0, Units() == 1, pairs_ ? 2 : 1);
     nb_ = tile_.nv * soc_.F32Lanes();
     last_ = Units() == 1 && HasNarrowPanel(per_group, tile_.nv, soc_) ? soc_.F32Lanes() : nb_;
     panels_ = (per_group + nb_ - 1) / nb_;
-    const double ns = static_cast<double>(Depth()) * tile_.nv / soc_.fma_per_cycle / soc_.ghz /
-                      (pairs_ ? 2 : 1);  // of a pixel
+    const double ns = static_cast<double>(Depth() * nb_) / MacsPerCycle(soc_, pairs_ ? 2 : 1) /
+                      soc_.ghz;  // of a pixel
     const int64_t panels = panels_ * Units();
     const int64_t bytes = BytesFor(weight_type_, Depth() * nb_ * panels);
     rows_outside_ = build_.fixed.order.empty() ? RowsOutside(soc_, static_cast<double>(bytes), s_)
@@ -201,7 +202,9 @@ class ConvLowering {
     d.height = row_pixels_.IsConst() ? 0 : kMostSymbolicRows;
     const bool winograd = AllowsWinograd(s_, policy_) || AllowsWinogradRow(s_, policy_);
     if (winograd) chosen.form = "direct";
-    std::vector<DotChoice> others = RankChoices(d, chosen, soc_);
+    std::vector<DotChoice> others = OnMatrixUnit(soc_, pairs_ ? 2 : 1)
+                                        ? UnitChoices(row_pixels_, Columns(), chosen)
+                                        : RankChoices(d, chosen, soc_);
     if (winograd) others.insert(others.begin(), DotChoice{.form = "winograd"});
     build_.NoteChoice(chosen, std::move(others));
   }
@@ -348,7 +351,11 @@ class ConvLowering {
       Scattered(c, n, channel, oy * s_.up_h + FloorDiv(phase, s_.up_w) - s_.cut_h,
                 ox * s_.up_w + Mod(phase, s_.up_w) - s_.cut_w, acc);
     });
-    if (!ZeroesLanes() || DivisibleBy(s_.o, soc_.F32Lanes())) return;
+    const auto& outputs = build_.region.outputs;
+    const bool padded = std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) {
+      return BufferView(build_.g.value(v)).HasPadLanes();
+    });
+    if (!ZeroesLanes() || !padded) return;
     auto zero = [&] {
       c.b().For("row", m, LoopKind::kSerial, [&](Expr row) {
         Expr at = x + row;
@@ -398,8 +405,8 @@ Lowered LowerCubeConv(const Graph& g, const Region& region, const SocSpec& soc,
   ConvShape s = *ConvShapeOf(g, g.node(region.anchor));
   // Pairs of channels are read as they are; other small floats are copied to
   // f32.
-  if (g.value(s.x).type.dtype == DType::kBF16 && soc.bf16 && s.group == 1 && s.c.value() % 2 == 0 &&
-      s.c.value() >= 16)
+  if (g.value(s.x).type.dtype == DType::kBF16 && soc.HasPairs() && s.group == 1 &&
+      s.c.value() % 2 == 0 && s.c.value() >= 16)
     s.type = DType::kBF16;
   if (s.group > 1 && s.ChannelsPerGroup() == 1) return LowerDepthwise(g, region, soc, s);
   if (!IsSmallFloat(g.value(s.x).type.dtype)) return ConvLowering(g, region, soc, policy, s).Run();

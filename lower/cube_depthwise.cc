@@ -33,7 +33,12 @@ class DepthwiseLowering {
     PackWeights();
     build_.AddKernel(fmt::format("depthwise {}x{} by {}", s_.kh, s_.kw, in_.c0),
                      [&](LoweringContext& c) { Kernel(c); });
-    build_.AddBorders(true);
+    // Blocks of other sizes may have pad lanes where the input has none.
+    const auto& outputs = build_.region.outputs;
+    build_.AddBorders(std::all_of(outputs.begin(), outputs.end(), [&](ValueId v) {
+      const View view = BufferView(build_.g.value(v));
+      return !view.HasPadLanes() || view.order[1].tile == in_.c0;
+    }));
     return std::move(build_.lowered);
   }
 

@@ -47,6 +47,18 @@ struct OpenDot {
 // A few other choices that fit the chip, the best by the cost model first.
 std::vector<DotChoice> RankChoices(const OpenDot& dot, const DotChoice& chosen, const SocSpec& soc);
 
+// The same for k in groups on a chip whose matrix unit multiplies such (lower/cube_tiles.cc).
+bool OnMatrixUnit(const SocSpec& soc, int k_group);
+int MostUnitRows(int nv);  // beside each other nv tiles
+GemmTile ChooseUnitTile(int64_t rows, int64_t cols, const SocSpec& soc);
+GemmTile UnitTileFor(Expr rows, int64_t cols, const SocSpec& soc);
+bool FitsUnit(int m, int nv);
+// All other forms that fit, for `rows` rows.
+std::vector<DotChoice> UnitChoices(Expr rows, int64_t cols, const DotChoice& chosen);
+
+// Channels of a block that convolutions of this type read best: those of a step of a matrix unit.
+int64_t BlockChannels(const SocSpec& soc, DType type, int64_t channels);
+
 // body(first row, m) over tiles that cover rows [0, rows) exactly, m at most
 // `max_m`. Constant rows are split evenly; symbolic ones into whole tiles and
 // powers of two.
@@ -101,7 +113,8 @@ class CubeBuild {
   void Refuse(const std::string& what, const std::string& allowed);
   void RefuseForm(const std::string& form);  // unless it is the form at hand
   void KeepTileOnly(const std::string& of);  // refuses all other fields but the form
-  GemmTile Tile(Expr rows, int64_t cols, int64_t cols_per_panel, bool narrow = false);
+  GemmTile Tile(Expr rows, int64_t cols, int64_t cols_per_panel, bool narrow = false,
+                int k_group = 1);
   int64_t TaskRows(int64_t by_model, Expr all);  // rows of the result in a task
   // The last kernel is of the problem: what was chosen for it, and what else would do.
   void NoteChoice(const DotChoice& chosen, std::vector<DotChoice> others);

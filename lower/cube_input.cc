@@ -136,7 +136,8 @@ class RowCopy {
 PaddedInput PadInput(CubeBuild& build, const ConvShape& s, bool cuts) {
   if (std::optional<PaddedInput> in = InPlace(build, s, cuts)) return *in;
   const bool depthwise = s.group == s.c.value() && s.group > 1;
-  const int64_t lanes = depthwise ? build.soc.F32Lanes() : 16;
+  const int64_t lanes =
+      depthwise || build.soc.amx ? BlockChannels(build.soc, s.type, s.ChannelsPerGroup()) : 16;
   const int64_t few = IsInteger(s.type) ? (s.ChannelsPerGroup() + 3) / 4 * 4 : 1;
   PaddedInput in = TempOf(s, s.ChannelsPerGroup() < 8 && !depthwise ? few : lanes);
   in.temp = build.AddTemp(in.elements * BytesFor(s.type, 1));

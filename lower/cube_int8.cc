@@ -3,9 +3,9 @@
 //   Y = sum_k A' B' - a_zero' * sum_k B'
 //
 // around BrGemm in groups of four k: A' is A as u8 (i8 plus 128), B' = B - b_zero in i8, a constant
-// packed as [panel][k / 4][nb][4]; a_zero' is A's zero point, plus 128 for i8. The column sums of
-// B' are a constant too. What follows (scales, bias, residual, the next quantisation) is fused into
-// the epilogue like any pointwise consumer.
+// packed as [panel][k / 4][nb][4]; a_zero' is A's zero point, plus 128 for i8; a matrix unit takes
+// i8 as it is. The column sums of B' are a constant too. What follows (scales, bias, residual, the
+// next quantisation) is fused into the epilogue like any pointwise consumer.
 //
 // Convolutions read NC1HWC0 with the zero point in the halo, or a copy of that form.
 #include <fmt/format.h>
@@ -14,6 +14,7 @@
 
 #include "abi/convert.h"
 #include "base/check.h"
+#include "lower/cost.h"
 #include "lower/cube_conv.h"
 #include "lower/loops.h"
 
@@ -66,6 +67,7 @@ int WidenedRows(const SocSpec& soc, int nv) {
 // With it, one register is left spare: gcc copies one when all are taken.
 int VnniRows(const SocSpec& soc, int nv) { return std::min(MaxRows(soc, nv), 30 - nv); }
 GemmTile ByteTile(int64_t rows, int64_t cols, const SocSpec& soc) {
+  if (OnMatrixUnit(soc, 4)) return ChooseUnitTile(rows, cols, soc);
   GemmTile tile = ChooseTile(rows, cols, soc);
   if (soc.vnni && soc.masks) {
     tile.m = std::min(tile.m, VnniRows(soc, tile.nv));
@@ -76,7 +78,13 @@ GemmTile ByteTile(int64_t rows, int64_t cols, const SocSpec& soc) {
   return tile;
 }
 int MaxByteRows(const SocSpec& soc, int nv) {
+  if (OnMatrixUnit(soc, 4)) return MostUnitRows(nv);
   return soc.vnni && soc.masks ? VnniRows(soc, nv) : WidenedRows(soc, nv);
+}
+
+// What is added to an i8 A, which vector code multiplies as u8 and a matrix unit as it is.
+int64_t Shift(const SocSpec& soc, DType a) {
+  return a == DType::kI8 && !OnMatrixUnit(soc, 4) ? 128 : 0;
 }
 
 // Byte (k, col) of B' and its column sums, packed.
@@ -169,7 +177,7 @@ class ByteConv {
     nb_ = tile_.nv * soc_.F32Lanes();
     panels_ = (o_ + nb_ - 1) / nb_;
     const double ns =
-        static_cast<double>(Depth()) / 4 * tile_.nv / soc_.fma_per_cycle / soc_.ghz;  // of a pixel
+        static_cast<double>(Depth() * nb_) / MacsPerCycle(soc_, 4) / soc_.ghz;  // of a pixel
     rows_outside_ = RowsOutside(soc_, static_cast<double>(Depth() * nb_ * panels_), s_);
     const int64_t inside = rows_outside_ ? panels_ : 1;  // panels of the same rows in turn
     const double turn = ns * static_cast<double>(inside),
@@ -238,6 +246,7 @@ class ByteConv {
     g.n_valid = o_ % nb_ == 0 ? Expr(nb_) : Min(nb_, o_ - panel * nb_);
     g.k = RowOfWindow() ? s_.kw * c0 : c0;
     g.k_group = 4;
+    g.signed_a = s_.type == DType::kI8 && OnMatrixUnit(soc_, 4);
     g.a_buffer = a_;
     g.a = in_.base + n * in_.sn + c1 * in_.sc1 + (y * s_.sh + i * s_.dh) * in_.sy +
           (x * s_.sw + j * s_.dw) * in_.sx;
@@ -260,7 +269,7 @@ class ByteConv {
     });
   }
 
-  int64_t Zero() const { return s_.zero + (s_.type == DType::kI8 ? 128 : 0); }
+  int64_t Zero() const { return s_.zero + Shift(soc_, s_.type); }
 
   CubeBuild build_;
   const SocSpec& soc_;
@@ -285,7 +294,7 @@ class ByteMatMul {
     depth_ = (k_ + 3) / 4 * 4;
     n_ = g.value(node_.inputs[1]).type.dims.back().value();
     rows_ = Product({a.begin(), a.end() - 1});
-    signed_a_ = g.value(node_.inputs[0]).type.dtype == DType::kI8;
+    a_type_ = g.value(node_.inputs[0]).type.dtype;
     GE_CHECK(ZerosOfColumns(g, node_, n_, &zeros_));
   }
 
@@ -352,8 +361,7 @@ class ByteMatMul {
     if (!rows_.IsConst()) tile_.m = MaxByteRows(soc_, tile_.nv);
     nb_ = tile_.nv * soc_.F32Lanes();
     panels_ = (n_ + nb_ - 1) / nb_;
-    const double ns_per_row =
-        static_cast<double>(depth_) / 4 * tile_.nv / soc_.fma_per_cycle / soc_.ghz;
+    const double ns_per_row = static_cast<double>(depth_ * nb_) / MacsPerCycle(soc_, 4) / soc_.ghz;
     auto round = [&](double r) {
       return std::max<int64_t>(static_cast<int64_t>(r) / tile_.m, 1) * tile_.m;
     };
@@ -373,7 +381,7 @@ class ByteMatMul {
     b_ = c.AddArg({KernelArg::Kind::kPack, packed_.bytes}, "b", DType::kI8,
                   packs[packed_.bytes].bytes, false);
     sums_ = -1;
-    if (HasOperand(node_, 2) || signed_a_) {
+    if (HasOperand(node_, 2) || Shift(soc_, a_type_) != 0) {
       sums_ = c.AddArg({KernelArg::Kind::kPack, packed_.sums}, "sums", DType::kI32,
                        packs[packed_.sums].bytes / 4, false);
     }
@@ -390,9 +398,9 @@ class ByteMatMul {
     });
   }
 
-  // A's zero point, as a number for u8.
+  // A's zero point, as a number for what is multiplied.
   Val Zero(LoweringContext& c) {
-    Val v = c.b().ConstInt(DType::kI32, signed_a_ ? 128 : 0);
+    Val v = c.b().ConstInt(DType::kI32, Shift(soc_, a_type_));
     if (!HasOperand(node_, 2)) return v;
     const ValueId z = node_.inputs[2];
     return c.Read(z, Index(g_.value(z).type.dims.size(), Expr(0))) + v;
@@ -420,6 +428,7 @@ class ByteMatMul {
     g.n_valid = n_ % nb_ == 0 ? Expr(nb_) : Min(nb_, n_ - panel * nb_);
     g.k = depth_;
     g.k_group = 4;
+    g.signed_a = a_type_ == DType::kI8 && OnMatrixUnit(soc_, 4);
     g.a_buffer = a_;
     g.a = first * depth_;
     g.a_row = depth_;
@@ -461,7 +470,8 @@ class ByteMatMul {
   std::vector<int64_t> zeros_;
   GemmTile tile_;
   PackedB packed_;
-  bool direct_ = false, panel_outside_ = true, signed_a_ = false;
+  DType a_type_ = DType::kU8;
+  bool direct_ = false, panel_outside_ = true;
   int nb_ = 16, temp_ = -1, a_ = -1, b_ = -1, sums_ = -1;
 };
 

@@ -15,9 +15,10 @@
 namespace ge {
 namespace {
 
-SocSpec Soc(int vector_bytes, bool vnni) {
+SocSpec Soc(int vector_bytes, bool vnni, bool amx = false) {
   SocSpec soc = VectorSoc(vector_bytes);
   soc.vnni = vnni;
+  soc.amx = amx;
   return soc;
 }
 
@@ -65,7 +66,7 @@ void ExpectSame(const std::string& text, const std::function<void(Graph&)>& chan
   MakeWeights(g);
   const std::vector<int32_t> want = Results(g, false, Soc(64, true));
   if (change) change(g);
-  for (const SocSpec& soc : {Soc(64, true), Soc(64, false), Soc(32, false)})
+  for (const SocSpec& soc : {Soc(64, true), Soc(64, false), Soc(32, false), Soc(64, true, true)})
     EXPECT_EQ(Results(g, true, soc), want) << text;
 }
 
@@ -101,8 +102,9 @@ TEST(CubeBytes, ConvCopiesItsInput) {
 }
 
 TEST(CubeBytes, ConvReadsBlockedInputWithItsZeroPointInTheHalo) {
-  auto block = [](Graph& g) {
-    g.value(g.inputs[0]).type.layout = Nc1hwc0(4, 16);
+  int channels = 16;  // of a block of the input
+  auto block = [&](Graph& g) {
+    g.value(g.inputs[0]).type.layout = Nc1hwc0(4, channels);
     g.value(g.inputs[0]).halo = {{2, 1, 1, 77}, {3, 1, 1, 77}};
     g.value(g.outputs[0]).type.layout = Nc1hwc0(4, 16);
   };
@@ -113,6 +115,11 @@ TEST(CubeBytes, ConvReadsBlockedInputWithItsZeroPointInTheHalo) {
   ExpectSame(
       "graph g(%x: u8[1,32,6,5], %w: i8[16,32,1,1]) -> (%y) { %z = const u8[] {77}"
       " %y = ConvInteger(%x, %w, %z) }",
+      block);
+  channels = 64;
+  ExpectSame(
+      "graph g(%x: i8[1,96,9,5], %w: i8[40,96,3,3]) -> (%y) { %z = const i8[] {77}"
+      " %y = ConvInteger(%x, %w, %z) {pads=[1,1,1,1]} }",
       block);
 }
 

@@ -13,6 +13,7 @@
 
 #include "abi/convert.h"
 #include "base/check.h"
+#include "lower/cost.h"
 #include "lower/cube_gemm.h"
 #include "lower/loops.h"
 #include "ops/dot.h"
@@ -79,7 +80,10 @@ class MatMulLowering {
     auto is_bf16 = [&](int operand) {
       return g.value(node_.inputs[operand]).type.dtype == DType::kBF16;
     };
-    pairs_ = soc.bf16 && is_bf16(0) && is_bf16(1) && DivisibleBy(p_.k, 2);
+    pairs_ = soc.HasPairs() && is_bf16(0) && is_bf16(1) && DivisibleBy(p_.k, 2);
+    // A matrix unit's tiles have their depth in the code.
+    if (soc.amx && !p_.k.IsConst()) pairs_ = false;
+    unit_ = OnMatrixUnit(soc, pairs_ ? 2 : 1);
     type_ = pairs_ ? DType::kBF16 : DType::kF32;
   }
 
@@ -239,21 +243,22 @@ class MatMulLowering {
     d.element_bytes = BytesFor(type_, 1), d.cols_per_panel = direct_b_ ? p_.n.value() : 0;
     d.height = rows_.IsConst() ? 0 : kMostSymbolicRows;
     d.blocks = rows_.IsConst() && p_.k.IsConst();
-    build_.NoteChoice(chosen, RankChoices(d, chosen, soc_));
+    build_.NoteChoice(
+        chosen, unit_ ? UnitChoices(rows_, d.cols, chosen) : RankChoices(d, chosen, soc_));
   }
 
   void ChooseTiling() {
     const int w = soc_.F32Lanes();
     const int64_t rows = HintValue(rows_), cols = HintValue(p_.n),
                   k = std::max<int64_t>(HintValue(p_.k), 1);
-    tile_ = build_.Tile(rows_, cols, direct_b_ ? p_.n.value() : 0);
+    tile_ = build_.Tile(rows_, cols, direct_b_ ? p_.n.value() : 0, false, pairs_ ? 2 : 1);
     ChooseBlock();
     nb_ = tile_.nv * w;
     panels_ = CeilDiv(p_.n, nb_);
     // Rows of a chunk: its part of A in half of L2, work of 40 us or more, and 8 chunks if there is
     // enough.
     const double ns_per_row =
-        static_cast<double>(k) * tile_.nv / soc_.fma_per_cycle / soc_.ghz / (pairs_ ? 2 : 1);
+        static_cast<double>(k) * nb_ / MacsPerCycle(soc_, pairs_ ? 2 : 1) / soc_.ghz;
     auto round = [&](double r) {
       return std::max<int64_t>(static_cast<int64_t>(r) / tile_.m, 1) * tile_.m;
     };
@@ -381,11 +386,13 @@ class MatMulLowering {
     Expr first = group * group_;
     auto rows = [&](Expr count) {
       if (block_ > 0) return Blocks(c, a, b, batch, panel, first, count);
-      ForEvenRowTiles(c.b(), count, tile_.m, [&](Expr r, int m) {
+      const auto tile = [&](Expr r, int m) {
         Multiply(c, a, b, panel, {first + r, m}, {0, p_.k}, [&](Expr row, Expr col, Val acc) {
           Finish(c, batch, panel, first + r + row, col, acc);
         });
-      });
+      };
+      unit_ ? ForRowTiles(c.b(), count, tile_.m, tile)
+            : ForEvenRowTiles(c.b(), count, tile_.m, tile);
     };
     if (!rows_.IsConst()) return rows(Min(group_, rows_ - first));
     const int64_t whole = rows_.value() / group_.value(), rest = rows_.value() % group_.value();
@@ -481,8 +488,8 @@ class MatMulLowering {
   const SocSpec& soc_;
   const Policy& policy_;
   Product2 p_;
-  bool pairs_ = false;
-  DType type_ = DType::kF32;  // of A and B in memory
+  bool pairs_ = false, unit_ = false;  // bf16; on a matrix unit
+  DType type_ = DType::kF32;           // of A and B in memory
   bool shared_b_ = false, direct_a_ = false, direct_b_ = false, panel_outside_ = true;
   Expr rows_, panels_;
   Expr group_, groups_;  // rows of a chunk, and how many such there are

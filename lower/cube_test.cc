@@ -17,8 +17,9 @@
 namespace ge {
 namespace {
 
-SocSpec Soc(int vector_bytes) {
+SocSpec Soc(int vector_bytes, bool amx = false) {
   SocSpec soc = VectorSoc(vector_bytes);
+  soc.amx = amx;
   soc.bf16 = vector_bytes == 64;
   return soc;
 }
@@ -45,21 +46,21 @@ void ExpectSame(const std::string& text, const std::map<std::string, int64_t>& s
   std::vector<std::vector<float>> want;
   for (ValueId v : g.outputs) want.push_back(plain.Values(v));
   if (change) change(g);
-  for (int bytes : {32, 64}) {
+  for (const SocSpec& soc : {Soc(32), Soc(64), Soc(64, true)}) {
     Region region = WholeGraph(g);
-    ASSERT_TRUE(CubeSupports(g, region, Soc(bytes), Policy{})) << text;
+    ASSERT_TRUE(CubeSupports(g, region, soc, Policy{})) << text;
     GraphRun run(g, symbols);
     seed = 1;
     for (ValueId v : g.inputs) run.FillInput(v, seed++);
     Policy direct;
     direct.conv_tolerance = 0;
-    run.Run(region, Soc(bytes), direct, 3);
+    run.Run(region, soc, direct, 3);
     for (size_t o = 0; o < g.outputs.size(); ++o) {
       std::vector<float> got = run.Values(g.outputs[o]);
       ASSERT_EQ(got.size(), want[o].size());
       for (size_t i = 0; i < got.size(); ++i) {
-        ASSERT_EQ(got[i], want[o][i])
-            << text << " element " << i << " of output " << o << ", " << bytes << " bytes";
+        ASSERT_EQ(got[i], want[o][i]) << text << " element " << i << " of output " << o << ", "
+                                      << soc.vector_bytes << " bytes";
       }
       run.ExpectZeroBorders(g.outputs[o]);
     }
@@ -349,7 +350,8 @@ TEST(CubeConv, TransposedInPhases) {
 // bf16 factors, f32 results: read in pairs where the chip can, else widened.
 TEST(Cube, PairsOfBf16) {
   for (const char* text :
-       {"graph g(%x: bf16[2,7,20], %w: bf16[20,40]) -> (%y) { %y = ge.MatMul(%x, %w) }",
+       {"graph g(%x: bf16[3,33,72], %w: bf16[72,50]) -> (%y) { %y = ge.MatMul(%x, %w) }",
+        "graph g(%x: bf16[2,7,20], %w: bf16[20,40]) -> (%y) { %y = ge.MatMul(%x, %w) }",
         "graph g(%x: bf16[n,32], %w: bf16[48,32], %c: f32[48]) -> (%z) {"
         " %y = ge.Gemm(%x, %w, %c) {transB=1, alpha=0.5} %z = Relu(%y) }",
         "graph g(%x: bf16[1,32,9,8], %w: bf16[40,32,3,3], %c: f32[40]) -> (%y) {"

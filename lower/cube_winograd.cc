@@ -16,6 +16,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "lower/cost.h"
 #include "lower/cube_conv.h"
 
 namespace ge {
@@ -380,8 +381,10 @@ bool PrefersWinograd(const ConvShape& s, const SocSpec& soc, const Policy& polic
   const double tiles = static_cast<double>(HintValue(s.n * TilesOf(s.oh) * TilesOf(s.ow)));
   const double gflops = 2 * soc.F32Lanes() * soc.fma_per_cycle * soc.ghz;  // flops per ns
   const double macs = static_cast<double>(BlockedChannels(c) * BlockedChannels(o));
-  const double direct = (s.type == DType::kBF16 ? 9 : 18) * macs *
-                        static_cast<double>(HintValue(s.n * s.oh * s.ow)) / gflops;
+  const double direct_rate =
+      MacsPerCycle(soc, s.type == DType::kBF16 ? 2 : 1) / MacsPerCycle(soc, 1);
+  const double direct =
+      18 * macs * static_cast<double>(HintValue(s.n * s.oh * s.ow)) / gflops / direct_rate;
   const double products = 2 * kPoints * macs * tiles / gflops * 1.1;
   const double ci = static_cast<double>(c), co = static_cast<double>(o);
   if (StripTiles(s, soc) > 0) {

@@ -20,5 +20,7 @@ bool RegisterChip(Chip chip);
 // start from.
 SocSpec X86Level(int level);
 SocSpec Aarch64();
+// The matrix unit of that chip, and the rounding to bf16 that every chip with one has.
+void AddAmx(SocSpec& soc);
 
 }  // namespace ge

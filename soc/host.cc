@@ -6,6 +6,7 @@
 #include <cpuid.h>
 #endif
 
+#include "rt/cpu.h"
 #include "soc/chips.h"
 
 namespace ge {
@@ -22,14 +23,6 @@ bool HasAvx512() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512vl");
-}
-
-// The AMX bits of leaf 7: tile (24), int8 (25) and bf16 (22).
-bool HasAmx() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
-  constexpr unsigned kAmx = (1u << 22) | (1u << 24) | (1u << 25);
-  return (d & kAmx) == kAmx;
 }
 
 // Rates that were measured once on chips of a kind, so that two compilations on one machine choose
@@ -69,8 +62,11 @@ SocSpec HostSoc() {
     soc.cc_flags.push_back("-mavx512vnni");
     soc.features.push_back("avx512vnni");
   }
-  soc.amx = soc.masks && HasAmx();
-  // Chips with AMX leave bf16 to it: their vector unit does such dots at half the rate of f32.
+  // Only if the system lets this process use it. Chips with AMX leave bf16 to it: their vector unit
+  // does such dots at half the rate of f32.
+  if (soc.masks && soc.vnni && rt::CheckCpu({"avx512bf16", "amxtile", "amxbf16", "amxint8"}).ok()) {
+    AddAmx(soc);
+  }
   if (soc.masks && !soc.amx && __builtin_cpu_supports("avx512bf16")) {
     soc.bf16 = true;
     soc.features.push_back("avx512bf16");

@@ -17,8 +17,13 @@ struct SocSpec {
   int vector_bytes = 32;           // 16: NEON, 32: AVX2, 64: AVX-512
   int vector_registers = 16;
   bool masks = false;  // AVX-512 mask registers
-  bool amx = false, vnni = false;
-  bool bf16 = false;  // dot products of bf16 pairs (vdpbf16ps) at the rate of f32 FMAs
+  bool vnni = false;
+  // A matrix unit: bytes and pairs of bf16 are multiplied by tiles of 16 rows and 16 columns
+  // (emit/brgemm_amx.cc). `amx_in_c`: its instructions are C functions, so that code runs anywhere.
+  bool amx = false, amx_in_c = false;
+  double tile_cycles = 16;   // between two products of tiles, each 16 rows x 64 bytes x 16 columns
+  double tile_share = 0.55;  // of such products, what a dot reaches
+  bool bf16 = false;         // dot products of bf16 pairs (vdpbf16ps) at the rate of f32 FMAs
   int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20;
   double ghz = 3.0;
   int fma_per_cycle = 2;    // vector FMAs
@@ -27,6 +32,8 @@ struct SocSpec {
   double dram_gb_per_s = 15, l3_gb_per_s = 20, l2_gb_per_s = 80;
   std::vector<std::string> cc_flags;  // -march=... and kin
   std::vector<std::string> features;  // CPU feature names that the code needs, checked on load
+  // Are pairs of bf16 multiplied at least as fast as f32?
+  bool HasPairs() const { return bf16 || amx; }
   bool IsArm() const { return machine == "aarch64"; }
   int F32Lanes() const { return vector_bytes / 4; }
 };

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace ge {
 namespace {
 
@@ -20,6 +22,20 @@ TEST(Soc, LevelsDifferInWidth) {
   EXPECT_EQ(FindSoc("x86-64-v4", nullptr)->F32Lanes(), 16);
   EXPECT_FALSE(FindSoc("x86-64-v3", nullptr)->masks);
   EXPECT_TRUE(FindSoc("sapphirerapids", nullptr)->amx);
+}
+
+// Code for the emulated chip must run where the real one's is refused, and be the same otherwise.
+TEST(Soc, EmulatedTilesNeedNoFeature) {
+  const SocSpec real = *FindSoc("sapphirerapids", nullptr),
+                emulated = *FindSoc("sapphirerapids-emulated", nullptr);
+  auto needs_amx = [](const SocSpec& soc) {
+    return std::any_of(soc.features.begin(), soc.features.end(),
+                       [](const std::string& f) { return f.starts_with("amx"); });
+  };
+  EXPECT_TRUE(needs_amx(real));
+  EXPECT_FALSE(needs_amx(emulated));
+  EXPECT_TRUE(emulated.amx && emulated.amx_in_c && !real.amx_in_c);
+  EXPECT_EQ(real.cc_flags, emulated.cc_flags);
 }
 
 TEST(Soc, ArmIsAnotherMachine) {

@@ -218,6 +218,7 @@ std::unique_ptr<Step> Compiler::CompileGemm(const Stmt& s) {
                 Uniform(g.b),
                 Uniform(g.b_k),
                 g.k_group,
+                g.signed_a,
                 {}};
   for (const auto& [symbol, extent] : g.batch) {
     step->gemm.batch.push_back({Slot(symbol), Uniform(extent)});

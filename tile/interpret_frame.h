@@ -131,6 +131,7 @@ struct GemmCode {
   DType a_type = DType::kF32, b_type = DType::kF32;
   ExprCode k, a, a_row, a_k, b, b_k;
   int k_group = 1;
+  bool signed_a = false;
   struct Batch {
     int slot;
     ExprCode extent;

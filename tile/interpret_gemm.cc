@@ -47,13 +47,14 @@ void GemmF32(const float* a, const float* b, Strides s, int64_t k, int m, int n,
 }
 
 // A u8, B i8 in groups of four: B's element (k, j) at (k / 4) * b_k + j * 4 + k % 4.
-// `flip` is 0x80 for an i8 A, which counts as its value + 128.
-void GemmBytes(const uint8_t* a, uint8_t flip, const int8_t* b, Strides s, int64_t k, int m, int n,
-               int32_t* c) {
+// `flip` is 0x80 for an i8 A that counts as its value + 128; `sign` = 128 takes that away again.
+void GemmBytes(const uint8_t* a, uint8_t flip, int sign, const int8_t* b, Strides s, int64_t k,
+               int m, int n, int32_t* c) {
   for (int r = 0; r < m; ++r) {
     for (int64_t i = 0; i < k; i += 4) {
       const uint8_t* ap = a + r * s.a_row + i;
-      const int a0 = ap[0] ^ flip, a1 = ap[1] ^ flip, a2 = ap[2] ^ flip, a3 = ap[3] ^ flip;
+      const int a0 = (ap[0] ^ flip) - sign, a1 = (ap[1] ^ flip) - sign, a2 = (ap[2] ^ flip) - sign,
+                a3 = (ap[3] ^ flip) - sign;
       const int8_t* bp = b + i / 4 * s.b_k;
       for (int j = 0; j < n; ++j, bp += 4) {
         const int sum = a0 * bp[0] + a1 * bp[1] + a2 * bp[2] + a3 * bp[3];
@@ -121,7 +122,8 @@ void Step(const GemmCode& g, Frame& f, void* acc, int64_t k) {
             g.m, g.n, static_cast<float*>(acc));
   } else if (g.k_group == 4) {
     GemmBytes(reinterpret_cast<const uint8_t*>(a) + a0, g.a_type == DType::kI8 ? 0x80 : 0,
-              reinterpret_cast<const int8_t*>(b) + b0, s, k, g.m, g.n, static_cast<int32_t*>(acc));
+              g.signed_a ? 128 : 0, reinterpret_cast<const int8_t*>(b) + b0, s, k, g.m, g.n,
+              static_cast<int32_t*>(acc));
   } else if (g.k_group == 2) {
     GemmPairs(reinterpret_cast<const uint16_t*>(a) + a0, reinterpret_cast<const uint16_t*>(b) + b0,
               s, k, g.m, g.n, static_cast<float*>(acc));

@@ -380,6 +380,7 @@ Status Parser::Gemm(Stmt& s) {
     GE_TRY(r_.Expect("by"));
     GE_ASSIGN(int64_t group, ConstExp());
     g.k_group = static_cast<int>(group);
+    g.signed_a = r_.Accept("signed");
   }
   GE_TRY(r_.Expect(")"));
   GE_TRY(r_.Expect("valid"));

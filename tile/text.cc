@@ -250,6 +250,7 @@ void Printer::PrintGemm(const Stmt& s) {
   std::string row = Bind(g.row), col = Bind(g.col);
   std::string acc = VarName(g.acc);
   if (g.k_group != 1) shape += ", by " + std::to_string(g.k_group);
+  if (g.signed_a) shape += " signed";
   Line("gemm " + acc + " (" + shape + ") valid " + valid + " batch (" + batch + ") a " + a + " b " +
        b + " prefetch " + std::to_string(g.prefetch) + " at " + row + ", " + col + " {");
   Nested(s.body);

@@ -130,7 +130,8 @@ enum class ReduceOp : uint8_t { kSum, kProd, kMin, kMax, kAnd, kOr };
 // bound: rows by `row` in [0, m), columns by `col` in [0, n); as if it were a Loop over rows of a
 // vector Loop over columns. Only columns col < n_valid reach `body` (B is padded to n).
 // k_group = 4 (A u8 or i8, B i8): B holds four steps of k side by side, element (k, col) at b + (k
-// / 4) * b_k + col * 4 + k % 4; k is a multiple of 4, a_k is 1. i8 in A counts as its value + 128.
+// / 4) * b_k + col * 4 + k % 4; k is a multiple of 4, a_k is 1. i8 in A counts as its value + 128,
+// unless signed_a.
 // k_group = 2 (A and B bf16): the same in pairs; the order in which a pair is added is not fixed.
 struct BrGemm {
   int m = 1, n = 16;
@@ -138,11 +139,12 @@ struct BrGemm {
   Expr k = 1;
   std::vector<std::pair<Expr, Expr>> batch;  // (symbol, extent), outermost first
   int32_t a_buffer = -1, b_buffer = -1;
-  Expr a, a_row, a_k;  // a may use batch symbols; all element counts
-  Expr b, b_k;         // b may use batch symbols
-  int k_group = 1;     // steps of k side by side in B: 1, 2 or 4
-  int prefetch = 0;    // elements ahead in B to prefetch; 0 = none
-  Expr row, col;       // symbols
+  Expr a, a_row, a_k;     // a may use batch symbols; all element counts
+  Expr b, b_k;            // b may use batch symbols
+  int k_group = 1;        // steps of k side by side in B: 1, 2 or 4
+  bool signed_a = false;  // as matrix units have it: for tiles that one can hold only
+  int prefetch = 0;       // elements ahead in B to prefetch; 0 = none
+  Expr row, col;          // symbols
   VarId acc = -1;
 };
 

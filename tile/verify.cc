@@ -227,6 +227,8 @@ void Verifier::Gemm(const Stmt& s) {
   if (g.k_group != 1 && !(grouped && g.a_k.IsConst(1) && DivisibleBy(g.k, g.k_group)))
     Fault(where +
           ": groups of k need four bytes (B i8) or two bf16, a_k 1 and a k that the group divides");
+  if (g.signed_a && (g.k_group != 4 || k_.buffers[g.a_buffer].dtype != DType::kI8))
+    Fault(where + ": signed is for i8 in groups of four");
   if (g.n_valid.IsConst() && g.n_valid.value() > g.n) Fault(where + ": n_valid exceeds n");
   for (const auto& batch : g.batch) InScope(batch.second, where);
   for (Expr e : {g.n_valid, g.k, g.a_row, g.a_k, g.b_k}) InScope(e, where);

@@ -205,7 +205,7 @@ Fault FillRequest(const AtcOptions& o, Plan* p, std::vector<std::string>* notes)
   if (p->precision.mode == Precision::Mode::kMixed && p->precision.half == DType::kBF16 &&
       !exceptions) {
     const auto soc = FindSoc(ChipOf(o), nullptr);
-    r.policy.bf16 = soc.ok() && soc->bf16;
+    r.policy.bf16 = soc.ok() && soc->HasPairs();
     if (r.policy.bf16) p->precision.mode = Precision::Mode::kOrigin;
   }
   if (Fault f = ReadGears(o, r.input_shapes, &p->gears); f.any()) return f;

@@ -49,8 +49,9 @@ constexpr OptionRow kOptions[] = {
     {"host_env_cpu", kOutput, kWorks, kChoice, "x86_64|aarch64",
      "processor that runs the result; aarch64 as with --soc_version=aarch64"},
     {"soc_version", kTarget, kWorks, kText, "host",
-     "host (default), x86-64-v3, x86-64-v4, sapphirerapids, aarch64, or Ascend* (code for the "
-     "host)"},
+     "host (default), x86-64-v3, x86-64-v4, sapphirerapids, sapphirerapids-emulated (its matrix "
+     "unit "
+     "in C, slow), aarch64, or Ascend* (code for the host)"},
     {"virtual_type", kTarget, kAccepted, kZeroOne, "0", "shared devices"},
     {"core_type", kTarget, kAccepted, kChoice, "AiCore|VectorCore", "kind of core"},
     {"aicore_num", kTarget, kAccepted, kText, "N",
@@ -134,7 +135,7 @@ constexpr OptionRow kOptions[] = {
      "force_fp16 and allow_mix_precision: values are rounded as half precision would (f16, or "
      "bf16), "
      "kernels compute in f32 and values between them stay f32 in memory; *_bf16 on chips with bf16 "
-     "dots (avx512_bf16 without AMX), and no "
+     "dots (avx512_bf16 or AMX), and no "
      "lists "
      "of exceptions: dots with constant weights in bf16 with f32 sums; cube_fp16in_fp32out rounds "
      "what convolutions and products read; the others leave the model's types",
