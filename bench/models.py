@@ -1,6 +1,6 @@
 """Real models: GE against ONNX Runtime, in one process, interleaved.  See bench/models.
 
-Each case is compiled with optimisation off and on (and for AVX2 or in bf16 where named), run at 1 and 2 threads,
+Each case is compiled with optimisation off and on (and for AVX2, in bf16 or for AMX in C where named), run at 1 and 2 threads,
 and every output is compared; no micro-kernel may move vectors through the stack. An element is right if it is
 within 1e-3 of (its own magnitude + the output's root mean square); integers must be equal. Models with int8 arithmetic: the relative
 root-mean-square difference is at most twice that between ONNX Runtime's own optimised and unoptimised
@@ -25,6 +25,8 @@ import ge_runtime  # noqa: E402
 # A CNN, a depthwise one, transformers, bytes and a tiny one.
 AVX2_TOO = {"resnet50", "mobilenetv2", "bert_base", "resnet50_qdq", "ppocrv4_rec_320", "oww_hey_jarvis"}
 BF16_TOO = {"resnet50", "bert_base", "minilm_dyn_s17"}
+# For AMX with its instructions in C, where the rest can run; without bytes in bf16.
+AMX_TOO, AMX = {"resnet50", "minilm_dyn_s17", "resnet50_qdq", "bert_base_dynq"}, "sapphirerapids-emulated"
 BF16_ERROR = 0.05  # relative root mean square: bf16 keeps 8 bits
 INT8 = {"resnet50_qdq", "bert_base_dynq"}
 # Cases of models whose ranks need a fixed shape: atc gets --input_shape from the inputs.
@@ -154,6 +156,11 @@ def spilled(build, om):
     return ""
 
 
+def has_avx512_bf16():
+    with open("/proc/cpuinfo") as f:
+        return {"avx512_bf16", "avx512_vnni"} <= set(f.read().split())
+
+
 def worst_error(got, want):
     """Largest error in units of the allowed one; inf if shapes, types or integers differ."""
     worst = 0.0
@@ -217,7 +224,8 @@ def check_case(lib, build, work, case, path, feeds, args):
         limit = 2 * relative_rms(session(path, 1, optimise=False).run(names, feeds), want)
     shapes = ";".join("%s:%s" % (n, ",".join(map(str, a.shape))) for n, a in feeds.items()) if case in FIXED else ""
     variants = [(2, "", ""), (0, "", "")] + ([(2, "x86-64-v3", "")] if case in AVX2_TOO else []) + (
-        [(2, "", "allow_mix_precision_bf16")] if case in BF16_TOO else [])
+        [(2, "", "allow_mix_precision_bf16")] if case in BF16_TOO else []) + (
+        [(2, AMX, "" if case in INT8 else "allow_mix_precision_bf16")] if case in AMX_TOO and has_avx512_bf16() else [])
     for level, soc, precision in variants:
         om, seconds = compile_model(build, path, os.path.join(work, "om"), level, soc, shapes, os.path.join(work, "cache"), precision)
         if precision:

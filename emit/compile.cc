@@ -294,8 +294,11 @@ Result<std::string> Link(const Build& b) {
 std::string CommonKey(const SocSpec& soc, const std::string& sanitize,
                       const std::string& compiler_id) {
   return fmt::format("\n{} {} {} {} {}{}{}\n{}\n{}", kEmitVersion, soc.vector_bytes, soc.l2_bytes,
-                     soc.masks, Joined(soc.cc_flags), soc.bf16 ? "bf16" : soc.amx ? "amx" : "", sanitize, compiler_id,
-                     HashHex(Prelude(soc)));
+                     soc.masks, Joined(soc.cc_flags),
+                     soc.bf16  ? "bf16"
+                     : soc.amx ? "amx"
+                               : "",
+                     sanitize, compiler_id, HashHex(Prelude(soc)));
 }
 
 }  // namespace

@@ -87,6 +87,9 @@ TEST(EmitGemmTiles, BytesLikeTheInterpreter) {
     std::vector<tile::Kernel> kernels;
     ExprArena arena;
     Build(kernels, arena, tiles, {a, DType::kI8, DType::kI32, 4});
+    const auto again = tile::ParseKernel(ToString(kernels[0]), arena);
+    ASSERT_TRUE(again.ok()) << again.status().message();
+    EXPECT_EQ(ToString(*again, true), ToString(kernels[0], true));
     ExpectLikeInterpreter(kernels, {kEmulatedTiles, "clang-19"}, fill,
                           [&](size_t i, const TestBuffer& got, const TestBuffer& want) {
                             ASSERT_EQ(got.As<int32_t>(), want.As<int32_t>())

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "fuse/layouts.h"
+
 namespace ge {
 namespace {
 
@@ -86,6 +88,19 @@ bool RegionGrowth::Aligned(int region, ValueId v) const {
   return SameDims(g_.value(v).type, g_.value(r.pilot).type);
 }
 
+// May v be stored where the region makes the same element? Kernels of convolutions go over
+// channels, and blocks of other sizes are no hindrance to them.
+bool RegionGrowth::Follows(int region, ValueId v) const {
+  if (Aligned(region, v)) return true;
+  const Growing& r = regions_[region];
+  const TensorType &a = g_.value(v).type, &b = g_.value(r.pilot).type;
+  auto blocked = [](const Layout& l) {
+    return l.dims.size() == 5 && l == Nc1hwc0(4, l.dims[1].tile);
+  };
+  return r.anchor != kNone && AsBlockedConv(g_, g_.node(r.anchor), nullptr) && a.dims == b.dims &&
+         blocked(a.layout) && blocked(b.layout);
+}
+
 void RegionGrowth::AddReads(Growing& r, NodeId n) {
   for (ValueId v : g_.node(n).inputs)
     if (v != kNone && g_.value(v).type.rank() > 0 && !g_.value(v).elems) r.reads.push_back(v);
@@ -161,14 +176,14 @@ bool RegionGrowth::JoinLatest(NodeId n) {
   auto reads_elsewhere = [&] {
     for (ValueId v : node.inputs)
       if (RegionOf(v) == latest &&
-          (!Aligned(latest, v) ||
+          (!Follows(latest, v) ||
            (r.anchor != kNone && g_.value(v).producer == r.anchor && v != r.pilot)))
         return true;
     return false;
   };
   if (r.closed)
     refusal = "takes nothing";
-  else if (!Aligned(latest, node.outputs[0]) || reads_elsewhere())
+  else if (!Follows(latest, node.outputs[0]) || reads_elsewhere())
     refusal = "another shape or layout";
   else if (static_cast<int>(r.nodes.size()) >= policy_.max_region_nodes)
     refusal = "too many nodes";

@@ -49,6 +49,7 @@ class RegionGrowth {
   bool UsedOnlyBy(int from, int into, NodeId n, bool aligned) const;
   void NearMiss(NodeId n, int region, const std::string& reason) const;
   bool Aligned(int region, ValueId v) const;
+  bool Follows(int region, ValueId v) const;
   void AddReads(Growing& r, NodeId n);
   bool TooWide(const Growing& a, const Growing* b, NodeId n) const;
 

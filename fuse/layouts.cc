@@ -39,7 +39,8 @@ int64_t ChannelsOf(const Graph& g, ValueId v) {
 bool Blockable(const Graph& g, ValueId v) {
   if (v == kNone || g.value(v).kind != ValueKind::kTensor) return false;
   const DType t = g.value(v).type.dtype;
-  const bool works = t == DType::kF32 || t == DType::kU8 || t == DType::kI8 || t == DType::kI32;
+  const bool works = t == DType::kF32 || t == DType::kBF16 || t == DType::kU8 || t == DType::kI8 ||
+                     t == DType::kI32;
   return works && ChannelsOf(g, v) >= kFewChannels;
 }
 

@@ -159,7 +159,12 @@ class ConvLowering {
   void Choose() {
     flat_ =
         s_.kh == 1 && s_.kw == 1 && s_.sh == 1 && s_.sw == 1 && ProvablyEq(in_.sy, s_.ow * in_.sx);
+    pitch_ = s_.ow;
     row_pixels_ = flat_ ? s_.oh * s_.ow : s_.ow;
+    if (const int64_t run = flat_ ? 0 : RunPitch(soc_, pairs_ ? 2 : 1, s_, in_); run > 0) {
+      flat_ = true, pitch_ = run;
+      row_pixels_ = (s_.oh - 1) * run + s_.ow;
+    }
     rows_ = flat_ ? Expr(1) : s_.oh;
     const int64_t per_group = Columns();
     tile_ = build_.Tile(row_pixels_, per_group, s_.group > 1 ? per_group : 0, Units() == 1, pairs_ ? 2 : 1);
@@ -344,10 +349,11 @@ class ConvLowering {
       Expr channel = group * columns + in_unit * nb_ + col, phase = s_.group == 1 ? unit : Expr(0);
       if (Merged()) phase = FloorDiv(channel, s_.o), channel = Mod(channel, s_.o);
       Expr at = x + row;
-      Expr oy = flat_ && s_.rank == 4 ? FloorDiv(at, s_.ow) : y,
-           ox = flat_ && s_.rank == 4 ? Mod(at, s_.ow) : at;
+      Expr oy = flat_ && s_.rank == 4 ? FloorDiv(at, pitch_) : y,
+           ox = flat_ && s_.rank == 4 ? Mod(at, pitch_) : at;
       if (s_.has_bias) acc = acc + c.Read(s_.bias, {channel});
-      if (!s_.transposed) return c.Yield(s_.y, s_.At(n, channel, oy, ox), acc);
+      if (!s_.transposed)
+        return IfReal(c, ox, [&] { c.Yield(s_.y, s_.At(n, channel, oy, ox), acc); });
       Scattered(c, n, channel, oy * s_.up_h + FloorDiv(phase, s_.up_w) - s_.cut_h,
                 ox * s_.up_w + Mod(phase, s_.up_w) - s_.cut_w, acc);
     });
@@ -360,12 +366,19 @@ class ConvLowering {
       c.b().For("row", m, LoopKind::kSerial, [&](Expr row) {
         Expr at = x + row;
         const bool plane = flat_ && s_.rank == 4;
-        ZeroPadLanes(c, s_, n, plane ? FloorDiv(at, s_.ow) : y, plane ? Mod(at, s_.ow) : at);
+        const Expr ox = plane ? Mod(at, pitch_) : at;
+        IfReal(c, ox, [&] { ZeroPadLanes(c, s_, n, plane ? FloorDiv(at, pitch_) : y, ox); });
       });
     };
     if (panels_ == 1 || width < nb_) return zero();
     if (last_ < nb_) return;
     c.b().If(c.b().Cast(c.b().Index(Eq(panel, panels_ - 1)), DType::kBool), zero);
+  }
+
+  // Pixels of a run that lie beyond the output's width are dropped.
+  void IfReal(LoweringContext& c, Expr x, const std::function<void()>& body) {
+    if (!flat_ || pitch_ == s_.ow) return body();
+    c.b().If(c.b().Cast(c.b().Index(Lt(x, s_.ow)), DType::kBool), body);
   }
 
   // An output of a transposed convolution; the first and the last of a row may
@@ -392,7 +405,7 @@ class ConvLowering {
   GemmTile tile_;
   bool flat_ = false, pairs_ = false, rows_outside_ = false;
   DType weight_type_ = DType::kF32;
-  Expr row_pixels_, rows_;
+  Expr row_pixels_, rows_, pitch_;  // pitch_: pixels from row to row where rows are one axis
   int64_t chunk_ = 1, panels_ = 1;
   int nb_ = 16, last_ = 16, weights_ = -1, a_ = -1,
       b_ = -1;  // last_: columns of the last panel

@@ -51,6 +51,10 @@ struct PaddedInput {
 PaddedInput PadInput(CubeBuild& build, const ConvShape& s, bool cuts = false);
 int PaddedArg(LoweringContext& c, const ConvShape& s, const PaddedInput& in);
 
+// Rows too short for tiles of a matrix unit: all of an image's are one run of pixels, as wide as
+// the padded input, of which those beyond the output's width are dropped. The width, or 0: by rows.
+int64_t RunPitch(const SocSpec& soc, int k_group, const ConvShape& s, const PaddedInput& in);
+
 // The constant zero point of a ConvInteger's input; false if it is none.
 bool ConstantZero(const Graph& g, const Node& node, int operand, int64_t* zero);
 

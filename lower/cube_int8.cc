@@ -171,7 +171,12 @@ class ByteConv {
   void Choose() {
     flat_ =
         s_.kh == 1 && s_.kw == 1 && s_.sh == 1 && s_.sw == 1 && ProvablyEq(in_.sy, s_.ow * in_.sx);
+    pitch_ = s_.ow;
     pixels_ = flat_ ? s_.oh * s_.ow : s_.ow;
+    if (const int64_t run = flat_ ? 0 : RunPitch(soc_, 4, s_, in_); run > 0) {
+      flat_ = true, pitch_ = run;
+      pixels_ = (s_.oh - 1) * run + s_.ow;
+    }
     tile_ = ByteTile(HintValue(pixels_), o_, soc_);
     if (!pixels_.IsConst()) tile_.m = MaxByteRows(soc_, tile_.nv);
     nb_ = tile_.nv * soc_.F32Lanes();
@@ -264,8 +269,12 @@ class ByteConv {
         auto zero = c.b().ConstInt(DType::kI32, Zero());
         acc = acc - c.b().Load(sums_, channel) * zero;
       }
-      c.Yield(s_.y, s_.At(n, channel, plane ? FloorDiv(at, s_.ow) : y, plane ? Mod(at, s_.ow) : at),
-              acc);
+      const Expr ox = plane ? Mod(at, pitch_) : at;
+      auto yield = [&] {
+        c.Yield(s_.y, s_.At(n, channel, plane ? FloorDiv(at, pitch_) : y, ox), acc);
+      };
+      if (!plane || pitch_ == s_.ow) return yield();
+      c.b().If(c.b().Cast(c.b().Index(Lt(ox, s_.ow)), DType::kBool), yield);
     });
   }
 
@@ -277,7 +286,7 @@ class ByteConv {
   PaddedInput in_;
   GemmTile tile_;
   bool flat_ = false, rows_outside_ = false;
-  Expr pixels_;
+  Expr pixels_, pitch_;
   int64_t o_ = 1, chunk_ = 1, panels_ = 1;
   std::vector<int64_t> zeros_;
   PackedB packed_;

@@ -350,7 +350,9 @@ TEST(CubeConv, TransposedInPhases) {
 // bf16 factors, f32 results: read in pairs where the chip can, else widened.
 TEST(Cube, PairsOfBf16) {
   for (const char* text :
-       {"graph g(%x: bf16[3,33,72], %w: bf16[72,50]) -> (%y) { %y = ge.MatMul(%x, %w) }",
+       {"graph g(%x: bf16[1,32,7,7], %w: bf16[40,32,3,3]) -> (%y) {"
+        " %y = ge.Conv(%x, %w) {pads=[1,1,1,1]} }",
+        "graph g(%x: bf16[3,33,72], %w: bf16[72,50]) -> (%y) { %y = ge.MatMul(%x, %w) }",
         "graph g(%x: bf16[2,7,20], %w: bf16[20,40]) -> (%y) { %y = ge.MatMul(%x, %w) }",
         "graph g(%x: bf16[n,32], %w: bf16[48,32], %c: f32[48]) -> (%z) {"
         " %y = ge.Gemm(%x, %w, %c) {transB=1, alpha=0.5} %z = Relu(%y) }",

@@ -3,7 +3,7 @@
 // one block that holds all rows reads the weights once.
 #include <algorithm>
 
-#include "lower/cube_gemm.h"
+#include "lower/cube_conv.h"
 
 namespace ge {
 
@@ -36,6 +36,19 @@ int64_t BlockChannels(const SocSpec& soc, DType type, int64_t channels) {
                                                                   : block;
   while (block < most && block < channels) block *= 2;
   return block;
+}
+
+int64_t RunPitch(const SocSpec& soc, int k_group, const ConvShape& s, const PaddedInput& in) {
+  constexpr double kGain = 1.25;  // of tiles that are multiplied, for the dropped pixels' sake
+  if (!OnMatrixUnit(soc, k_group) || s.rank != 4 || s.transposed || s.sh != 1 || s.sw != 1)
+    return 0;
+  for (Expr e : {s.oh, s.ow, in.sx, in.sy})
+    if (!e.IsConst()) return 0;
+  if (in.sy.value() % in.sx.value() != 0) return 0;
+  const int64_t pitch = in.sy.value() / in.sx.value();
+  const int64_t by_rows = s.oh.value() * CeilOf(s.ow.value(), kSide),
+                run = CeilOf((s.oh.value() - 1) * pitch + s.ow.value(), kSide);
+  return static_cast<double>(run) * kGain <= static_cast<double>(by_rows) ? pitch : 0;
 }
 
 GemmTile ChooseUnitTile(int64_t rows, int64_t cols, const SocSpec& soc) {

@@ -1,8 +1,8 @@
 // Every sample of every operator as a model of one node (or of what it expands to): through the
 // interpreter and generated code, without and with optimisation, for AVX2 and for this CPU, with
 // static and with symbolic shapes, on one worker and two. Results must agree with those of the
-// unoptimised interpreter, and nothing may be written beside the tensors and the work memory: each
-// lies between canaries.
+// unoptimised interpreter (dots also for a matrix unit whose instructions are C), and nothing may
+// be written beside the tensors and the work memory: each lies between canaries.
 //
 //   samples [--filter TEXT] [--work FOLDER]     the last line is "N samples, N runs in N ways, N
 //   failed"
@@ -25,6 +25,8 @@
 #include "driver/compile.h"
 #include "ir/expand.h"
 #include "ir/text.h"
+#include "rt/cpu.h"
+#include "soc/soc.h"
 #include "tools/session.h"
 
 namespace ge {
@@ -65,6 +67,7 @@ struct Way {
   const char* soc;
   int level, threads;
   bool interpret, symbolic;
+  bool dots = false;  // only operators with products of matrices, and only where the code can run
 };
 constexpr Way kReference = {"interpreter, level 0", "", 0, 1, true, false};
 constexpr Way kWays[] = {
@@ -74,6 +77,7 @@ constexpr Way kWays[] = {
     {"code, level 2, symbolic, 2 threads", "", 2, 2, false, true},
     {"code for AVX2, level 2", "x86-64-v3", 2, 1, false, false},
     {"code for AVX2, level 0, symbolic", "x86-64-v3", 0, 1, false, true},
+    {"code for AMX in C, level 2, 2 threads", "sapphirerapids-emulated", 2, 2, false, false, true},
 };
 
 struct Sample {
@@ -199,6 +203,13 @@ Status Compare(const Sample& s, const om::Plan& plan,
   return {};
 }
 
+bool HasDots(const OpDef& op) {
+  const std::string name(op.name);
+  for (const char* part : {"Conv", "MatMul", "Gemm", "Attention", "LSTM", "GRU"})
+    if (name.find(part) != std::string::npos) return true;
+  return false;
+}
+
 std::vector<Sample> FindSamples(const std::string& filter, const fs::path& work) {
   std::vector<Sample> samples;
   for (const OpDef* op : AllOps()) {
@@ -267,11 +278,16 @@ int Main(const std::string& filter, const fs::path& work) {
     std::printf("FAIL %s %s [%s]: %s\n", s.op->name.c_str(), s.text.c_str(), kReference.name,
                 status.message().c_str());
   }
+  std::vector<Sample> dots;
+  for (size_t i = 0; i < samples.size(); ++i)
+    if (usable[i] && HasDots(*samples[i].op)) dots.push_back(samples[i]);
   for (const Way& way : kWays) {
-    reports = CompileAll(samples, way, work);
-    for (size_t i = 0; i < samples.size(); ++i) {
-      const Sample& s = samples[i];
-      if (!usable[i] || (way.symbolic && s.files[1].empty())) continue;
+    if (way.dots && !rt::CheckCpu(FindSoc(way.soc, nullptr)->features).ok()) continue;
+    const std::vector<Sample>& tried = way.dots ? dots : samples;
+    reports = CompileAll(tried, way, work);
+    for (size_t i = 0; i < tried.size(); ++i) {
+      const Sample& s = tried[i];
+      if ((!way.dots && !usable[i]) || (way.symbolic && s.files[1].empty())) continue;
       const std::string om = (work / fmt::format("{}.om", i)).string();
       const auto check = [&]() -> Status {
         GE_TRY(reports[i].status());
