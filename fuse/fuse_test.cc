@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <bit>
+
 #include "fuse/growth.h"
 #include "ir/opdef.h"
 #include "ir/samples.h"
@@ -151,11 +153,12 @@ TEST(Fuse, LongChainsAreCutInNearLinearTime) {
 
 // Every float result of the graph, region by region.
 std::vector<float> RunAll(const Graph& g, const RegionMap& regions,
-                          const std::map<std::string, int64_t>& symbols) {
+                          const std::map<std::string, int64_t>& symbols,
+                          const SocSpec& soc = TestSoc()) {
   GraphRun run(g, symbols);
   int seed = 1;
   for (ValueId v : g.inputs) run.FillInput(v, seed++);
-  for (const Region& r : regions.at(&g)) run.Run(r, TestSoc(), Policy{});
+  for (const Region& r : regions.at(&g)) run.Run(r, soc, Policy{});
   std::vector<float> all;
   for (ValueId v : g.outputs) {
     auto values = run.Values(v);
@@ -204,6 +207,16 @@ std::string Weights(int64_t m, int64_t c, int64_t k) {
   for (int64_t i = 0; i < m * c * k * k; ++i)
     text += fmt::format("{}{}", i ? ", " : "", static_cast<double>(i * 5 % 7 - 3) / 8);
   return text + "}";
+}
+
+// The same in bf16, which text has in hex: exact numbers, so the upper half of the f32.
+std::string RoundedWeights(int64_t m, int64_t c, int64_t k) {
+  std::string text = fmt::format("const bf16[{},{},{},{}] hex \"", m, c, k, k);
+  for (int64_t i = 0; i < m * c * k * k; ++i) {
+    const uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(i * 5 % 7 - 3) / 8);
+    text += fmt::format("{:02x}{:02x}", bits >> 16 & 0xff, bits >> 24);
+  }
+  return text + "\"";
 }
 
 std::vector<std::string> Layouts(const std::string& text) {
@@ -288,6 +301,42 @@ TEST(Layout, BlockedEqualsNd) {
     for (size_t i = 0; i < want.size(); ++i)
       ASSERT_NEAR(want[i], got[i], 1e-4 * (1 + std::abs(want[i]))) << i << "\n"
                                                                    << ToString(*blocked);
+  }
+}
+
+// Who makes a value that is read as bf16 rounds it, also where a matrix unit wants other blocks.
+TEST(Layout, RoundedInTheKernelThatMakesIt) {
+  const std::string text =
+      fmt::format(R"(graph g(%x: f32[1,24,6,5]) -> (%e) {{
+        %w1 = {}
+        %a = Conv(%x, %w1)
+        %b = Relu(%a)
+        %h = Cast(%b) {{to={}}}
+        %w2 = {}
+        %c = ge.Conv(%h, %w2) {{pads=[1,1,1,1]}}
+        %d = Add(%c, %b)
+        %k = Cast(%d) {{to={}}}
+        %w3 = {}
+        %e = ge.Conv(%k, %w3)
+      }})",
+                  Weights(40, 24, 1), static_cast<int>(DType::kBF16), RoundedWeights(40, 40, 3),
+                  static_cast<int>(DType::kBF16), RoundedWeights(24, 40, 1));
+  auto dull = Parse(text);
+  const auto want = RunAll(*dull, FormRegions(*dull, TestSoc(), Level(0)), {});
+  for (const bool amx : {false, true}) {
+    SocSpec soc = TestSoc();
+    soc.amx = soc.vnni = amx;
+    soc.bf16 = !amx;
+    auto g = Parse(text);
+    AssignLayouts(*g, soc, Level(2));
+    const auto regions = FormRegions(*g, soc, Level(2));
+    EXPECT_THAT(
+        Text(*g, regions.at(g.get())),
+        ElementsAre("TransData : x -> x.c1", "Conv Relu Cast : x.c1 w1 -> b h",
+                    "Conv Add Cast : h w2 b -> k", "Conv : k w3 -> e.c1", "TransData : e.c1 -> e"));
+    const auto got = RunAll(*g, regions, {}, soc);
+    for (size_t i = 0; i < want.size(); ++i)
+      ASSERT_NEAR(want[i], got[i], 2e-2 * (1 + std::abs(want[i]))) << i << "\n" << ToString(*g);
   }
 }
 
