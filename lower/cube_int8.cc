@@ -418,8 +418,8 @@ class ByteMatMul {
   void Chunk(LoweringContext& c, Val zero, Expr panel, Expr group) {
     Expr first = group * group_;
     auto rows = [&](Expr count) {
-      ForRowTiles(c.b(), count, tile_.m,
-                  [&](Expr r, int m) { Tile(c, zero, panel, first + r, m); });
+      ForEvenRowTiles(c.b(), count, tile_.m,
+                      [&](Expr r, int m) { Tile(c, zero, panel, first + r, m); });
     };
     if (!rows_.IsConst()) return rows(Min(group_, rows_ - first));
     const int64_t whole = rows_.value() / group_, rest = rows_.value() % group_;
