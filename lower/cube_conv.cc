@@ -167,7 +167,8 @@ class ConvLowering {
     }
     rows_ = flat_ ? Expr(1) : s_.oh;
     const int64_t per_group = Columns();
-    tile_ = build_.Tile(row_pixels_, per_group, s_.group > 1 ? per_group : 0, Units() == 1, pairs_ ? 2 : 1);
+    tile_ = build_.Tile(row_pixels_, per_group, s_.group > 1 ? per_group : 0, Units() == 1,
+                        pairs_ ? 2 : 1);
     nb_ = tile_.nv * soc_.F32Lanes();
     last_ = Units() == 1 && HasNarrowPanel(per_group, tile_.nv, soc_) ? soc_.F32Lanes() : nb_;
     panels_ = (per_group + nb_ - 1) / nb_;

@@ -243,8 +243,8 @@ class MatMulLowering {
     d.element_bytes = BytesFor(type_, 1), d.cols_per_panel = direct_b_ ? p_.n.value() : 0;
     d.height = rows_.IsConst() ? 0 : kMostSymbolicRows;
     d.blocks = rows_.IsConst() && p_.k.IsConst();
-    build_.NoteChoice(
-        chosen, unit_ ? UnitChoices(rows_, d.cols, chosen) : RankChoices(d, chosen, soc_));
+    build_.NoteChoice(chosen,
+                      unit_ ? UnitChoices(rows_, d.cols, chosen) : RankChoices(d, chosen, soc_));
   }
 
   void ChooseTiling() {
