@@ -110,9 +110,10 @@ void LowerGraph(const Graph& g, Compilation& c) {
     for (const LoweredKernel& k : out.back().kernels)
       c.Log(fmt::format(
           "region {}: kernel {} [{}]{} est {:.1f} us", r.name, k.kernel.name, k.schedule,
-          k.tiles > 0
-              ? fmt::format(" {:.0f} tiles, on chip {:.1f} KB,", k.tiles, k.on_chip_bytes / 1024)
-              : "",
+          (k.problem.empty() ? "" : fmt::format(" {} = {},", k.problem, ToString(k.chosen))) +
+              (k.tiles > 0 ? fmt::format(" {:.0f} tiles, on chip {:.1f} KB,", k.tiles,
+                                         k.on_chip_bytes / 1024)
+                           : ""),
           k.cost_ns / 1000));
   }
   for (NodeId n : g.order)
