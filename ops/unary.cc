@@ -72,11 +72,14 @@ Val Softsign(Lowering& l, Val x) { return x / (l.b.Unary(Op::kAbs, x) + 1.0); }
 Val Gelu(Lowering& l, Val x) {
   if (l.Str("approximate", "none") == "tanh") {
     Val inner = (x + x * x * x * 0.044715) * std::sqrt(2 / M_PI);
-    return x * 0.5 * (l.b.Unary(Op::kTanh, inner) + 1.0);
+    return x * Sigmoid(inner * 2.0);  // (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u))
   }
   return l.b.Unary(Op::kGelu, x);
 }
-Val Swish(Lowering& l, Val x) { return x * Sigmoid(x * l.Float("alpha", 1.0f)); }
+Val Swish(Lowering& l, Val x) {
+  const float alpha = l.Float("alpha", 1.0f);
+  return x * Sigmoid(alpha == 1 ? x : x * alpha);
+}
 Val Mish(Lowering& l, Val x) { return x * l.b.Unary(Op::kTanh, Softplus(x)); }
 Val Shrink(Lowering& l, Val x) {
   double lambda = l.Float("lambd", 0.5f), bias = l.Float("bias", 0.0f);

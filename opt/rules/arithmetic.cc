@@ -4,7 +4,8 @@
 //   Add(x, 0)                                    ->  x   (integers, or -0.0: x + 0.0 changes -0.0)
 //   Div(x, 4)                                    ->  Mul(x, 0.25)      (powers of two: exact)
 //   Mul(Mul(x, a), b)                            ->  Mul(x, a * b)
-//   Pow(x, 2)                                    ->  Mul(x, x)
+//   Div(1, x)                                    ->  Reciprocal(x)
+//   Pow(x, 2), Pow(x, 3)                         ->  Mul(x, x), Mul(Mul(x, x), x)
 //   Pow(x, 0.5)                                  ->  Sqrt(x)           (differs at -0.0 and -inf)
 //   Neg(Neg(x)), Not(Not(x))                     ->  x
 #include <cmath>
@@ -127,7 +128,19 @@ std::string IsRoot(const Match& m) { return Exponent(m, 0.5); }
 std::string IsFirstPower(const Match& m) { return Neutral(m, 1.0); }
 
 ValueId Square(const Match& m, Patch& p) { return p.Add("Mul", {m["x"], m["x"]}); }
+std::string IsCube(const Match& m) {  // of small floats the square would be rounded
+  return BitWidth(m.type("x").dtype) < 32 ? "not f32 or f64" : Exponent(m, 3.0);
+}
+ValueId Cube(const Match& m, Patch& p) { return p.Add("Mul", {Square(m, p), m["x"]}); }
 ValueId Root(const Match& m, Patch& p) { return p.Add("Sqrt", {m["x"]}); }
+std::string IsOneOver(const Match& m) {
+  const DType t = m.type("x").dtype;
+  if (t != DType::kF32 && t != DType::kF64) return "not f32 or f64";
+  const Constant& c = m.constant("c");
+  const bool broadcasts = c.Elements() != 1 || static_cast<int>(c.dims.size()) > m.type("x").rank();
+  return AllAre(c, 1.0) && !broadcasts ? "" : "the dividend is not one 1";
+}
+ValueId OneOver(const Match& m, Patch& p) { return p.Add("Reciprocal", {m["x"]}); }
 ValueId OneRelu(const Match& m, Patch& p) { return p.Add("Relu", {m["x"]}); }
 
 [[maybe_unused]] const bool kRules = RegisterRules({
@@ -215,6 +228,23 @@ ValueId OneRelu(const Match& m, Patch& p) { return p.Add("Relu", {m["x"]}); }
   %c = const f32[1] {0.5}
   %a: f32[2,3] = Abs(%x) @"a"
   %y: f32[2,3] = Pow(%a, %c) @"y"
+})"}},
+    {.name = "pow_cube",
+     .pattern = "Pow(x, #c)",
+     .guard = IsCube,
+     .replace = Cube,
+     .exact = false,
+     .samples = {R"(graph "g" (%x: f32[2,3]) -> (%y) {
+  %c = const f32[] {3.0}
+  %y: f32[2,3] = Pow(%x, %c) @"y"
+})"}},
+    {.name = "div_of_one",
+     .pattern = "Div(#c, x)",
+     .guard = IsOneOver,
+     .replace = OneOver,
+     .samples = {R"(graph "g" (%x: f32[2,3]) -> (%y) {
+  %c = const f32[] {1.0}
+  %y: f32[2,3] = Div(%c, %x) @"y"
 })"}},
     {.name = "neg_neg",
      .pattern = "Neg(+Neg(x))",

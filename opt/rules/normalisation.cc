@@ -1,8 +1,11 @@
 // Rules that find normalisations in the way exporters write them.
 //
-//   d = Sub(x, ReduceMean(x));  Add(Mul(Div(d, Sqrt(Add(ReduceMean(Mul(d, d)), e))), g), b)
+//   d = Sub(x, m = ReduceMean(x));  r = Sqrt(Add(ReduceMean(Mul(d, d)), e))
+//   Add(Mul(Div(d, r), g), b)               Add(Mul(Mul(d, Reciprocal(r)), g), b)
+//   Add(Mul(d, Mul(Reciprocal(r), g)), b)   Add(Mul(x, s), Sub(b, Mul(m, s))), s =
+//   Mul(Reciprocal(r), g)
 //     ->  LayerNormalization(x, g, b)
-//   Mul(Mul(x, Reciprocal(Sqrt(Add(ReduceMean(Mul(x, x)), e)))), g)
+//   Mul(Mul(x, Reciprocal(Sqrt(Add(ReduceMean(Mul(x, x)), e)))), g), also Mul(Div(x, Sqrt(..)), g)
 //     ->  RMSNormalization(x, g)
 //
 // The last axis only, which is what one kernel computes row by row. (Pow(d, 2) has become Mul(d, d)
@@ -100,6 +103,69 @@ ValueId RmsNorm(const Match& m, Patch& p) {
   %t: f32[2,3,8] = Mul(%c_g, %n) @"t"
   %y: f32[2,3,8] = Add(%t, %c_b) @"y"
 })"}},
+    {.name = "layer_norm_reciprocal",
+     .pattern = "Add(Mul(Mul(d=Sub(x, ReduceMean(x, #a1)), "
+                "Reciprocal(Sqrt(Add(ReduceMean(Mul(d, d), #a2), #e)))), #g), #b)",
+     .guard = LayerNormGuard,
+     .replace = LayerNorm,
+     .exact = false,
+     .samples = {R"(graph "g" (%x: f32[2,3,8], %c_g: f32[8], %c_b: f32[8]) -> (%y) {
+  %a = const i64[1] {-1}
+  %e = const f32[] {0.25}
+  %m: f32[2,3,1] = ReduceMean(%x, %a) @"m"
+  %d: f32[2,3,8] = Sub(%x, %m) @"d"
+  %s: f32[2,3,8] = Mul(%d, %d) @"s"
+  %v: f32[2,3,1] = ReduceMean(%s, %a) @"v"
+  %w: f32[2,3,1] = Add(%v, %e) @"w"
+  %r: f32[2,3,1] = Sqrt(%w) @"r"
+  %i: f32[2,3,1] = Reciprocal(%r) @"i"
+  %n: f32[2,3,8] = Mul(%d, %i) @"n"
+  %t: f32[2,3,8] = Mul(%c_g, %n) @"t"
+  %y: f32[2,3,8] = Add(%t, %c_b) @"y"
+})"}},
+    {.name = "layer_norm_scaled",
+     .pattern = "Add(Mul(d=Sub(x, ReduceMean(x, #a1)), "
+                "Mul(Reciprocal(Sqrt(Add(ReduceMean(Mul(d, d), #a2), #e))), #g)), #b)",
+     .guard = LayerNormGuard,
+     .replace = LayerNorm,
+     .exact = false,
+     .samples = {R"(graph "g" (%x: f32[2,3,8], %c_g: f32[8], %c_b: f32[8]) -> (%y) {
+  %a = const i64[1] {-1}
+  %e = const f32[] {0.25}
+  %m: f32[2,3,1] = ReduceMean(%x, %a) @"m"
+  %d: f32[2,3,8] = Sub(%x, %m) @"d"
+  %s: f32[2,3,8] = Mul(%d, %d) @"s"
+  %v: f32[2,3,1] = ReduceMean(%s, %a) @"v"
+  %w: f32[2,3,1] = Add(%v, %e) @"w"
+  %r: f32[2,3,1] = Sqrt(%w) @"r"
+  %i: f32[2,3,1] = Reciprocal(%r) @"i"
+  %n: f32[2,3,8] = Mul(%i, %c_g) @"n"
+  %t: f32[2,3,8] = Mul(%n, %d) @"t"
+  %y: f32[2,3,8] = Add(%t, %c_b) @"y"
+})"}},
+    {.name = "layer_norm_folded",
+     .pattern =
+         "Add(Mul(x, s=Mul(Reciprocal(Sqrt(Add(ReduceMean(Mul(d=Sub(x, m=ReduceMean(x, #a1)), d), "
+         "#a2), #e))), #g)), Sub(#b, Mul(m, s)))",
+     .guard = LayerNormGuard,
+     .replace = LayerNorm,
+     .exact = false,
+     .samples = {R"(graph "g" (%x: f32[2,3,8], %c_g: f32[8], %c_b: f32[8]) -> (%y) {
+  %a = const i64[1] {-1}
+  %e = const f32[] {0.25}
+  %m: f32[2,3,1] = ReduceMean(%x, %a) @"m"
+  %d: f32[2,3,8] = Sub(%x, %m) @"d"
+  %s: f32[2,3,8] = Mul(%d, %d) @"s"
+  %v: f32[2,3,1] = ReduceMean(%s, %a) @"v"
+  %w: f32[2,3,1] = Add(%v, %e) @"w"
+  %r: f32[2,3,1] = Sqrt(%w) @"r"
+  %i: f32[2,3,1] = Reciprocal(%r) @"i"
+  %n: f32[2,3,8] = Mul(%i, %c_g) @"n"
+  %t: f32[2,3,8] = Mul(%x, %n) @"t"
+  %o: f32[2,3,8] = Mul(%n, %m) @"o"
+  %p: f32[2,3,8] = Sub(%c_b, %o) @"p"
+  %y: f32[2,3,8] = Add(%t, %p) @"y"
+})"}},
     {.name = "rms_norm",
      .pattern = "Mul(Mul(x, Reciprocal(Sqrt(Add(ReduceMean(Mul(x, x), #a), #e)))), #g)",
      .guard = RmsNormGuard,
@@ -114,6 +180,21 @@ ValueId RmsNorm(const Match& m, Patch& p) {
   %r: f32[4,1] = Sqrt(%w) @"r"
   %i: f32[4,1] = Reciprocal(%r) @"i"
   %n: f32[4,8] = Mul(%x, %i) @"n"
+  %y: f32[4,8] = Mul(%c_g, %n) @"y"
+})"}},
+    {.name = "rms_norm_over",
+     .pattern = "Mul(Div(x, Sqrt(Add(ReduceMean(Mul(x, x), #a), #e))), #g)",
+     .guard = RmsNormGuard,
+     .replace = RmsNorm,
+     .exact = false,
+     .samples = {R"(graph "g" (%x: f32[4,8], %c_g: f32[1,8]) -> (%y) {
+  %a = const i64[1] {1}
+  %e = const f32[] {0.25}
+  %s: f32[4,8] = Mul(%x, %x) @"s"
+  %v: f32[4,1] = ReduceMean(%s, %a) @"v"
+  %w: f32[4,1] = Add(%v, %e) @"w"
+  %r: f32[4,1] = Sqrt(%w) @"r"
+  %n: f32[4,8] = Div(%x, %r) @"n"
   %y: f32[4,8] = Mul(%c_g, %n) @"y"
 })"}},
 });
