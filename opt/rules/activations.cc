@@ -3,12 +3,12 @@
 //   half of x times (1 + erf(x / sqrt(2)))            ->  Gelu(x)
 //   half of x times (1 + tanh(u))                     ->  x * Sigmoid(2 u)     (Gelu by tanh)
 //     the half last, inside or first; the root as divisor or factor
-//   x * Sigmoid(x)                                    ->  Swish(x)
 //   Clip(x + 3, 0, 6), over 6 or times 1/6            ->  HardSigmoid(x)
 //   x * one of these                                  ->  HardSwish(x)
 //
 // One polynomial takes the place of a division, a branch and an exponential function; a sigmoid is
-// cheaper than a tanh; and a constant divisor becomes a factor.
+// cheaper than a tanh; and a constant divisor becomes a factor. SiLU, x * Sigmoid(x), needs no
+// rule: its two nodes are one kernel's instructions anyway.
 #include <cmath>
 #include <deque>
 
@@ -106,9 +106,7 @@ std::vector<Rule> GeluRules(const std::string& suffix, const std::string& t,
                              {"a", "Add(%x, %k)"},
                              {"b", "Tanh(%a)"}}));
 
-// --- Swish, HardSigmoid, HardSwish
-
-ValueId MakeSwish(const Match& m, Patch& p) { return p.Add("Swish", {m["x"]}); }
+// --- HardSigmoid, HardSwish
 
 std::string IsSixth(const Match& m, double scale) {
   if (m.type("x").dtype != DType::kF32) return "not f32";
@@ -143,12 +141,6 @@ std::string_view ClipSample(const std::string& scale,
 }
 
 [[maybe_unused]] const bool kOthers = RegisterRules({
-    {.name = "swish",
-     .pattern = "Mul(x, Sigmoid(x))",
-     .guard = IsF32,
-     .replace = MakeSwish,
-     .exact = false,
-     .samples = {Sample({}, {{"s", "Sigmoid(%x)"}, {"y", "Mul(%s, %x)"}})}},
     {.name = "hard_sigmoid_over",
      .pattern = "Div(Clip(Add(x, #three), #lo, #hi), #d)",
      .guard = OverSix,
