@@ -179,8 +179,8 @@ class ConvLowering {
     rows_outside_ = build_.fixed.order.empty() ? RowsOutside(soc_, static_cast<double>(bytes), s_)
                                                : build_.fixed.order == "mn";
     const int64_t inside = rows_outside_ ? panels : 1;  // panels of the same rows in turn
-    const double turn = ns * static_cast<double>(inside),
-                 others = static_cast<double>(HintValue(s_.n) * panels / inside);
+    const int64_t outside = HintValue(s_.n) * panels / inside;
+    const double turn = ns * static_cast<double>(inside), others = static_cast<double>(outside);
     chunk_ = flat_ ? RowsPerChunk(soc_, turn * tile_.m, HintValue(CeilDiv(row_pixels_, tile_.m)),
                                   others) *
                          tile_.m

@@ -185,8 +185,8 @@ class ByteConv {
         static_cast<double>(Depth() * nb_) / MacsPerCycle(soc_, 4) / soc_.ghz;  // of a pixel
     rows_outside_ = RowsOutside(soc_, static_cast<double>(Depth() * nb_ * panels_), s_);
     const int64_t inside = rows_outside_ ? panels_ : 1;  // panels of the same rows in turn
-    const double turn = ns * static_cast<double>(inside),
-                 others = static_cast<double>(HintValue(s_.n) * panels_ / inside);
+    const int64_t outside = HintValue(s_.n) * panels_ / inside;
+    const double turn = ns * static_cast<double>(inside), others = static_cast<double>(outside);
     chunk_ =
         flat_ ? RowsPerChunk(soc_, turn * tile_.m, HintValue(CeilDiv(pixels_, tile_.m)), others) *
                     tile_.m
@@ -418,8 +418,9 @@ class ByteMatMul {
   void Chunk(LoweringContext& c, Val zero, Expr panel, Expr group) {
     Expr first = group * group_;
     auto rows = [&](Expr count) {
-      ForEvenRowTiles(c.b(), count, tile_.m,
-                      [&](Expr r, int m) { Tile(c, zero, panel, first + r, m); });
+      const auto tile = [&](Expr r, int m) { Tile(c, zero, panel, first + r, m); };
+      OnMatrixUnit(soc_, 4) ? ForRowTiles(c.b(), count, tile_.m, tile)
+                            : ForEvenRowTiles(c.b(), count, tile_.m, tile);
     };
     if (!rows_.IsConst()) return rows(Min(group_, rows_ - first));
     const int64_t whole = rows_.value() / group_, rest = rows_.value() % group_;
