@@ -189,6 +189,14 @@ TEST(HostAttrsTest, ReadBack) {
   EXPECT_EQ(HostAttrs("g=f:0x1p-1\n").Float("g", 0), 0.5);
 }
 
+// Largest first, the two small ones meet the large ones from one side and leave no gap for 57-58.
+TEST(PlacementTest, AnotherOrderReachesTheLowerBound) {
+  std::vector<Placed> buffers = {{56, 63, 24576}, {57, 58, 159744}, {58, 63, 159744},
+                                 {63, 70, 24576}, {64, 65, 159744}, {65, 70, 159744},
+                                 {70, 71, 24576}};
+  EXPECT_EQ(PlaceArena(&buffers), 344064);
+}
+
 TEST(PlacementTest, NoOverlapAndNearTheLowerBound) {
   std::mt19937 random(3);
   for (int round = 0; round < 50; ++round) {

@@ -12,7 +12,8 @@ struct Placed {
   int64_t bytes;
   int64_t offset = -1;  // result; given if >= 0
 };
-// Greedy by size, lowest gap first. Returns the arena's height.
+// Greedy by size, lowest gap first; a few other orders where that misses the lower bound. Returns
+// the arena's height.
 int64_t PlaceArena(std::vector<Placed>* buffers);
 
 }  // namespace ge::rt
