@@ -118,12 +118,14 @@ int64_t ThreadPool::TakeOwn(int worker) {
   return 0;
 }
 
-// Moves the back half of another's range into the worker's own, which is empty. Only within one
-// job: a share that was not dealt to yet must not be written.
+// Moves the back half of another's range into the worker's own, if that is empty; false if there is
+// nothing to do. Only within one job: a share that was not dealt to yet must not be written, nor
+// one that was since. After the swap the job cannot end before the worker has done what it took.
 bool ThreadPool::Steal(int worker) {
   const size_t size = shares_.size(), self = static_cast<size_t>(worker);
   std::atomic<uint64_t>& own = shares_[self].range;
-  const uint64_t epoch = own.load(std::memory_order_relaxed) >> 32;
+  const uint64_t mine = own.load(std::memory_order_acquire), epoch = mine >> 32;
+  if (First(mine) != End(mine)) return true;  // the next job was dealt out since it was empty
   for (size_t i = 1; i < size; ++i) {
     std::atomic<uint64_t>& other = shares_[(self + i) % size].range;
     uint64_t range = other.load(std::memory_order_acquire);
