@@ -203,7 +203,8 @@ Status KeepLimit(Compilation& c) {
   if (after <= limit) return {};
   return Invalid(
       fmt::format("memory_limit: the arena needs {} bytes even with {} values computed "
-                  "again, {} in strips and {} spilled; {} are allowed",
+                  "again, {} in strips and {} spilled; {} are allowed (without one of these "
+                  "steps, by --disable_passes=strips or recompute, it may be less)",
                   steps.least, steps.again, steps.strips, moved.values, limit));
 }
 

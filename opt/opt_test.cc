@@ -293,6 +293,30 @@ TEST(Rules, ReportsNearMisses) {
   EXPECT_THAT(lines, Contains("conv_mul: d: value i is used elsewhere"));
 }
 
+// Its inner part, x less its mean over a root of a mean of squares, looks like an RMSNorm.
+TEST(Rules, LayerNormIsTakenWhole) {
+  const char* text = R"(graph "g" (%x: f32[2,4]) -> (%y) {
+  %a = const i64[1] {-1}
+  %e = const f32[] {0.25}
+  %g = const f32[4] {1.0, 2.0, 3.0, 4.0}
+  %b = const f32[4] {1.0, 2.0, 3.0, 4.0}
+  %m: f32[2,1] = ReduceMean(%x, %a) @"m"
+  %d: f32[2,4] = Sub(%x, %m) @"d"
+  %s: f32[2,4] = Mul(%d, %d) @"s"
+  %v: f32[2,1] = ReduceMean(%s, %a) @"v"
+  %w: f32[2,1] = Add(%v, %e) @"w"
+  %r: f32[2,1] = Sqrt(%w) @"r"
+  %n: f32[2,4] = Div(%d, %r) @"n"
+  %t: f32[2,4] = Mul(%n, %g) @"t"
+  %y: f32[2,4] = Add(%t, %b) @"y"
+})";
+  Policy policy;
+  std::vector<std::string> lines;
+  policy.report = [&](const std::string& line) { lines.push_back(line); };
+  After("rules", text, policy);
+  EXPECT_THAT(lines, Contains("layer_norm: s + v + w + r + m + d + n + t + y: applied"));
+}
+
 TEST(Rules, AddOfPositiveZeroStays) {
   const char* text = R"(graph "g" (%x: f32[4]) -> (%y) {
   %k = const f32[] {0.0}

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/compile.h"
+#include "opt/rule.h"
 #include "soc/soc.h"
 #include "tools/aipp_config.h"
 #include "tools/atc_tune.h"
@@ -208,6 +209,10 @@ Fault FillRequest(const AtcOptions& o, Plan* p, std::vector<std::string>* notes)
     r.policy.bf16 = soc.ok() && soc->HasPairs();
     if (r.policy.bf16) p->precision.mode = Precision::Mode::kOrigin;
   }
+  // Attention as one kernel has no values between its steps that could be rounded.
+  if (p->precision.Changes())
+    for (const Rule* rule : AllRules())
+      if (rule->name.starts_with("attention")) r.policy.disabled.emplace(rule->name);
   if (Fault f = ReadGears(o, r.input_shapes, &p->gears); f.any()) return f;
   if (Fault f = ReadOutputTypes(o, &p->output_types); f.any()) return f;
   for (const std::string& name : SplitList(o.Get("input_fp16_nodes"), ';'))

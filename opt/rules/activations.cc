@@ -120,7 +120,7 @@ std::string SlopeOfSixth(const Match& m) {
   for (size_t i = 0; i < m.nodes.size(); ++i) {
     const Node& n = m.node(i);
     if (n.op->name != "HardSigmoid") continue;
-    if (std::fabs(AttrOr<float>(n, "alpha", 0.2F) - 1.0 / 6) > 1e-4 ||
+    if (std::fabs(AttrOr<float>(n, "alpha", 0.2F) - 1.0 / 6) > 1e-6 ||
         std::fabs(AttrOr<float>(n, "beta", 0.5F) - 0.5) > 1e-6)
       return "another slope";
   }

@@ -61,7 +61,19 @@ std::string LayerNormGuard(const Match& m) {
   return Common(m);
 }
 
+// x less its own mean is the business of LayerNormalization, which has a bias as well.
+bool IsCentred(const Match& m) {
+  const auto maker = [&](ValueId value, std::string_view op) -> const Node* {
+    const NodeId id = m.g.value(value).producer;
+    return id != kNone && m.g.node(id).op->name == op ? &m.g.node(id) : nullptr;
+  };
+  const Node* sub = maker(m["x"], "Sub");
+  const Node* mean = sub == nullptr ? nullptr : maker(sub->inputs[1], "ReduceMean");
+  return mean != nullptr && mean->inputs[0] == sub->inputs[0];
+}
+
 std::string RmsNormGuard(const Match& m) {
+  if (IsCentred(m)) return "its input is centred: a part of LayerNormalization";
   return IsLastAxis(m, "a") ? Common(m) : "the mean is not over the last axis";
 }
 
