@@ -22,7 +22,7 @@
 #include "fuse/fuse.h"
 #include "fuse/growth.h"
 #include "ir/opdef.h"
-#include "lower/cube_gemm.h"
+#include "lower/cube_conv.h"
 #include "ops/window.h"
 
 namespace ge {
@@ -279,7 +279,10 @@ bool AsBlockedConv(const Graph& g, const Node& n, BlockedConv* conv) {
   if (found.channels_in < 1 || found.channels_out < (transposed ? 1 : kFewChannels)) return false;
   int64_t group = AttrOr<int64_t>(n, "group", 1);
   found.depthwise = group > 1 && group == found.channels_in && group == found.channels_out;
-  if (group != 1 && (!found.depthwise || found.bytes || transposed)) return false;
+  if (group != 1 &&
+      (found.bytes || transposed ||
+       GroupsTogether(group, found.channels_in / group, found.channels_out / group) == 0))
+    return false;
   // As lower/cube_depthwise.cc unrolls them.
   found.cuts = found.depthwise && ProvablyLe(w.type.Elements(), 49 * found.channels_in);
   std::vector<int64_t> cut;

@@ -78,12 +78,29 @@ std::optional<ConvShape> ConvShapeOf(const Graph& g, const Node& node) {
   for (Expr e : {s.n, s.oh, s.ow, s.c, s.o}) {
     if (e.IsConst(0)) return std::nullopt;
   }
+  if (s.group > 1 && !bytes && !s.transposed) {
+    s.fold = GroupsTogether(s.group, s.ChannelsPerGroup(), s.o.value() / s.group);
+    if (s.fold == 0) return std::nullopt;
+    s.group /= s.fold;
+  }
   return s;
+}
+
+int64_t GroupsTogether(int64_t group, int64_t c, int64_t o) {
+  constexpr int64_t kMost = 16;  // times more products than there are; plain loops are slower yet
+  if (c == 1 && o == 1) return 1;
+  for (int64_t f = 1; f <= std::min(group, kMost); ++f)
+    if (group % f == 0 && (f * c % 16 == 0 || f == group)) return f;
+  return 0;
 }
 
 float WeightAt(const ConvShape& s, const Constant& w, int64_t o, int64_t c, int64_t i, int64_t j,
                int64_t phase) {
-  if (!s.transposed) return FloatAt(w, ((o * s.ChannelsPerGroup() + c) * s.kh + i) * s.kw + j);
+  if (!s.transposed) {
+    const int64_t own = s.ChannelsPerGroup() / s.fold, outputs = s.o.value() / (s.group * s.fold);
+    if (s.fold > 1 && o / outputs % s.fold != c / own) return 0;
+    return FloatAt(w, ((o * own + c % own) * s.kh + i) * s.kw + j);
+  }
   const int64_t width = w.dims.back(), height = s.rank == 4 ? w.dims[2] : 1;
   const int64_t y = phase / s.up_w + (s.kh - 1 - i) * s.up_h,
                 x = phase % s.up_w + (s.kw - 1 - j) * s.up_w;
@@ -101,12 +118,7 @@ std::string ConvProblem(const Graph& g, const ConvShape& s) {
 
 bool SupportsConv(const Graph& g, const Region& region, const SocSpec& soc) {
   (void)soc;
-  std::optional<ConvShape> s = ConvShapeOf(g, g.node(region.anchor));
-  if (!s) return false;
-  if (s->group == 1) return true;
-  const int64_t c = s->ChannelsPerGroup(), o = s->o.value() / s->group;
-  if (c == 1 && o == 1) return true;
-  return c % 16 == 0 && o % 16 == 0;
+  return ConvShapeOf(g, g.node(region.anchor)).has_value();
 }
 
 namespace {
@@ -146,6 +158,11 @@ class ConvLowering {
   int64_t Columns() const {
     return Merged() ? s_.o.value() * s_.Phases() : s_.o.value() / s_.group;
   }
+  // Columns that panels are to divide, so that none crosses a group; 0: a group's last one is
+  // padded.
+  int64_t WholePanels() const {
+    return s_.group > 1 && Columns() % soc_.F32Lanes() == 0 ? Columns() : 0;
+  }
   int64_t Units() const { return Merged() ? 1 : s_.group * s_.Phases(); }
   // Channels of one step of the batch: a block, or half of one where the last
   // block is half empty.
@@ -167,8 +184,7 @@ class ConvLowering {
     }
     rows_ = flat_ ? Expr(1) : s_.oh;
     const int64_t per_group = Columns();
-    tile_ = build_.Tile(row_pixels_, per_group, s_.group > 1 ? per_group : 0, Units() == 1,
-                        pairs_ ? 2 : 1);
+    tile_ = build_.Tile(row_pixels_, per_group, WholePanels(), Units() == 1, pairs_ ? 2 : 1);
     nb_ = tile_.nv * soc_.F32Lanes();
     last_ = Units() == 1 && HasNarrowPanel(per_group, tile_.nv, soc_) ? soc_.F32Lanes() : nb_;
     panels_ = (per_group + nb_ - 1) / nb_;
@@ -204,7 +220,7 @@ class ConvLowering {
     d.line = std::max<int64_t>(HintValue(row_pixels_), 1);
     d.lines = std::max<int64_t>(HintValue(rows_), 1);
     d.cols = Columns(), d.depth = Depth(), d.element_bytes = BytesFor(weight_type_, 1);
-    d.cols_per_panel = s_.group > 1 ? Columns() : 0;
+    d.cols_per_panel = WholePanels();
     d.height = row_pixels_.IsConst() ? 0 : kMostSymbolicRows;
     const bool winograd = AllowsWinograd(s_, policy_) || AllowsWinogradRow(s_, policy_);
     if (winograd) chosen.form = "direct";
@@ -227,9 +243,9 @@ class ConvLowering {
     // One tensor may be the weights of several convolutions.
     pack.key = fmt::format(
         "{}conv {}panels of {} and {}, channels by {}, "
-        "units {}, window {}x{} of {}x{}",
-        shape.transposed ? "transposed " : "", pairs_ ? "bf16 " : "", nb, last, c0, units, kh, kw,
-        shape.up_h, shape.up_w);
+        "units {} of {}, window {}x{} of {}x{}",
+        shape.transposed ? "transposed " : "", pairs_ ? "bf16 " : "", nb, last, c0, units,
+        shape.fold, kh, kw, shape.up_h, shape.up_w);
     pack.bytes =
         (units * panels * nb - (nb - last)) * c1 * kh * kw * c0 * BytesFor(weight_type_, 1);
     const int64_t group = pairs_ ? 2 : 1;

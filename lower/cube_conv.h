@@ -16,6 +16,9 @@ struct ConvShape {
   // h, w, kh, kw, oh, ow are those of the forward form.
   bool transposed = false;
   int64_t up_h = 1, up_w = 1, cut_h = 0, cut_w = 0;
+  // Groups of few channels that count as one, with zeros for the weights between them; `group` is
+  // the number of what is left.
+  int64_t fold = 1;
   int rank = 4;
   bool turned = false;  // h and w stand for each other: images one pixel wide are rows
   bool has_bias = false;
@@ -27,6 +30,9 @@ struct ConvShape {
   // Logical index of an image element.
   Index At(Expr n, Expr c, Expr h, Expr w) const;
 };
+// How many groups of c to o channels are computed as one, so that whole vectors of channels are
+// read; 0: no number of them will do.
+int64_t GroupsTogether(int64_t group, int64_t c, int64_t o);
 // nullopt if the node is no convolution that the cube engine can do (rank, symbolic channels, ...).
 std::optional<ConvShape> ConvShapeOf(const Graph& g, const Node& node);
 

@@ -271,6 +271,27 @@ TEST(CubeConv, DepthwiseAndGroups) {
   ExpectSame(Conv(64, 32, 5, 6, 3, "pads=[1,1,1,1], group=2", 2), {}, Blocked(1, 0));
 }
 
+// Groups of few channels are computed together; their outputs may fill no vector.
+TEST(CubeConv, SmallGroups) {
+  for (auto [c, o, group] : {std::tuple{32, 32, 8},
+                             {32, 64, 16},
+                             {48, 24, 4},
+                             {32, 48, 2},
+                             {32, 96, 32},
+                             {12, 18, 6},
+                             {10, 20, 10},
+                             {80, 40, 5}}) {
+    const std::string attrs = fmt::format("pads=[1,1,1,1], group={}", group);
+    ExpectSame(Conv(c, o, 6, 9, 3, attrs + ", strides=[2,1]", group), {}, Blocked(1, 0));
+    ExpectSame(Conv(c, o, 7, 5, 3, attrs, group), {}, Blocked(1, 1));
+    ExpectSame(Conv(c, o, 5, 8, 3, attrs + ", dilations=[1,2]", group));
+    ExpectSame(
+        fmt::format("graph g(%x: f32[2,{},11], %w: f32[{},{},4]) -> (%y) {{ %y = Conv(%x, %w) "
+                    "{{group={}, strides=[2]}} }}",
+                    c, o, c / group, group));
+  }
+}
+
 // Without a halo: windows cut at one edge, at both, or wholly outside; sizes known and not.
 TEST(CubeConv, DepthwiseCutsItsWindows) {
   for (const char* attrs : {"pads=[2,2,2,2]", "pads=[2,1,2,3], strides=[2,1]",

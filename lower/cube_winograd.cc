@@ -370,7 +370,8 @@ class WinogradLowering {
 
 bool AllowsWinograd(const ConvShape& s, const Policy& policy) {
   if (policy.conv_tolerance < kError || policy.disabled.contains("winograd")) return false;
-  if (s.rank != 4 || s.group != 1 || s.Phases() != 1 || s.kh != 3 || s.kw != 3) return false;
+  if (s.rank != 4 || s.group != 1 || s.fold != 1 || s.Phases() != 1 || s.kh != 3 || s.kw != 3)
+    return false;
   if (s.sh != 1 || s.sw != 1 || s.dh != 1 || s.dw != 1) return false;
   return s.c.value() >= kBlock && s.o.value() >= kBlock;
 }

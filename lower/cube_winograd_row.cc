@@ -245,7 +245,8 @@ class RowLowering {
 
 bool AllowsWinogradRow(const ConvShape& s, const Policy& policy) {
   if (policy.conv_tolerance < kError || policy.disabled.contains("winograd")) return false;
-  if (s.group != 1 || s.Phases() != 1 || s.kh != 1 || (s.kw != 3 && s.kw != 5)) return false;
+  if (s.group != 1 || s.fold != 1 || s.Phases() != 1 || s.kh != 1 || (s.kw != 3 && s.kw != 5))
+    return false;
   return s.sw == 1 && s.sh == 1 && s.dw == 1 && s.type != DType::kBF16;
 }
 
