@@ -11,6 +11,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "om/live.h"
 #include "om/size.h"
 #include "plan/spill.h"
 
@@ -166,20 +167,8 @@ ValueId CopyNodes(Graph& g, const Region& r, size_t position) {
 }  // namespace
 
 size_t FullestTask(const om::Plan& plan) {
-  std::vector<int64_t> change(plan.tasks.size() + 2, 0);
-  for (const om::Buffer& b : plan.buffers) {
-    if (b.kind != om::BufferKind::kArena || b.alias >= 0 || b.first < 0) continue;
-    const int64_t bytes = std::max<int64_t>(0, om::EvalSize(plan, b.bytes, {}));
-    change[static_cast<size_t>(b.first)] += bytes;
-    change[static_cast<size_t>(b.last) + 1] -= bytes;
-  }
-  int64_t now = 0, most = -1;
-  size_t at = 0;
-  for (size_t t = 0; t < plan.tasks.size(); ++t) {
-    now += change[t];
-    if (now > most) most = now, at = t;
-  }
-  return at;
+  const std::vector<int64_t> live = om::ArenaLives(plan, {}).ByTask();
+  return static_cast<size_t>(std::max_element(live.begin(), live.end()) - live.begin());
 }
 
 bool RecomputeOne(Graph& g, const RegionMap& regions, const LoweredMap& lowered,

@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "ir/opdef.h"
+#include "om/live.h"
 #include "plan/arena.h"
 #include "plan/lanes.h"
 #include "plan/plan_builder.h"
 
 namespace ge {
 namespace {
-
-int64_t Lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 bool IsPlanned(om::BufferKind k) {
   return k == om::BufferKind::kArena || k == om::BufferKind::kPool;
@@ -78,21 +78,22 @@ void PlanBuilder::MeasureUnaliased() {
     for (int32_t b : plan_.tasks[static_cast<size_t>(t)].args) use(b, 2 * t + 1);
     for (int32_t b : plan_.tasks[static_cast<size_t>(t)].outs) use(b, 2 * t + 1);
   }
-  std::vector<int64_t> change(2 * plan_.tasks.size() + 3, 0);
+  om::LiveBytes lives;
   for (size_t b = 0; b < uses.size(); ++b) {
     if (uses[b].first < 0 || plan_.buffers[b].kind != om::BufferKind::kArena) continue;
     if (!bytes_[b].IsConst()) return;
-    change[static_cast<size_t>(uses[b].first)] += Lines(bytes_[b].value());
-    change[static_cast<size_t>(uses[b].last) + 1] -= Lines(bytes_[b].value());
+    lives.Add(uses[b].first, uses[b].last, bytes_[b].value());
   }
-  int64_t now = 0;
-  out_.arena_unaliased = 0;
-  for (const int64_t c : change) out_.arena_unaliased = std::max(out_.arena_unaliased, now += c);
+  out_.arena_unaliased = lives.Most();
 }
 
 // The graph's own values by the order of its nodes. Not counted: what the caller or a constant
-// holds, and integers that are known while compiling.
+// holds, and integers that are known while compiling. Not measured with control flow: what happens
+// inside has no place in this order.
 void PlanBuilder::MeasureValues() {
+  const bool branches = std::any_of(root_.order.begin(), root_.order.end(),
+                                    [&](NodeId n) { return root_.node(n).op->control; });
+  if (branches) return;
   std::vector<int32_t> first(root_.values.size(), -1), last(root_.values.size(), -1);
   const auto count = static_cast<int32_t>(root_.order.size());
   for (int32_t t = 0; t < count; ++t) {
@@ -103,18 +104,15 @@ void PlanBuilder::MeasureValues() {
       if (v != kNone) first[static_cast<size_t>(v)] = last[static_cast<size_t>(v)] = t;
   }
   for (ValueId v : root_.outputs) first[static_cast<size_t>(v)] = -1;
-  std::vector<int64_t> change(root_.order.size() + 2, 0);
+  om::LiveBytes lives;
   for (size_t v = 0; v < first.size(); ++v) {
     const Value& value = root_.values[v];
     if (first[v] < 0 || value.elems || IsObject(value)) continue;
     const Expr bytes = StorageBytes(value);
     if (!bytes.IsConst()) return;
-    change[static_cast<size_t>(first[v])] += Lines(bytes.value());
-    change[static_cast<size_t>(last[v]) + 1] -= Lines(bytes.value());
+    lives.Add(first[v], last[v], bytes.value());
   }
-  int64_t now = 0;
-  out_.arena_values = 0;
-  for (const int64_t c : change) out_.arena_values = std::max(out_.arena_values, now += c);
+  out_.arena_values = lives.Most();
 }
 
 // What is made before a loop and used in it lives to the loop's end, as does what is made slice by

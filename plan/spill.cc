@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 
+#include "om/live.h"
 #include "om/size.h"
 #include "plan/arena.h"
 
@@ -78,15 +79,8 @@ class Search {
   }
 
   void FindLive() {
-    std::vector<int64_t> change(plan_.tasks.size() + 1, 0);
-    for (size_t b = 0; b < plan_.buffers.size(); ++b) {
-      const om::Buffer& buffer = plan_.buffers[b];
-      if (buffer.kind != BufferKind::kArena || buffer.alias >= 0 || buffer.first < 0) continue;
-      change[static_cast<size_t>(buffer.first)] += Lines(BytesOf(plan_, b));
-      change[static_cast<size_t>(buffer.last) + 1] -= Lines(BytesOf(plan_, b));
-    }
-    int64_t now = 0;
-    for (size_t t = 0; t < plan_.tasks.size(); ++t) live_.push_back(now += change[t]);
+    live_ = om::ArenaLives(plan_, {}).ByTask();
+    live_.resize(plan_.tasks.size(), 0);
   }
 
   void FindUses() {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "om/live.h"
+
 namespace ge::rt {
 namespace {
 
@@ -42,16 +44,11 @@ int64_t PlaceInOrder(const std::vector<size_t>& order, std::vector<Placed>* buff
   return RoundUp(height);
 }
 
-// The most bytes that live at once: a new maximum begins where a buffer begins.
+// The most bytes that live at once.
 int64_t LowerBound(const std::vector<Placed>& buffers) {
-  int64_t most = 0;
-  for (const Placed& at : buffers) {
-    int64_t live = 0;
-    for (const Placed& b : buffers)
-      if (b.first <= at.first && at.first <= b.last) live += RoundUp(b.bytes);
-    most = std::max(most, live);
-  }
-  return most;
+  om::LiveBytes lives;
+  for (const Placed& b : buffers) lives.Add(b.first, b.last, b.bytes);
+  return lives.Most();
 }
 
 constexpr size_t kFew = 512;  // one order suffices for more

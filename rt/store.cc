@@ -2,6 +2,7 @@
 #include "rt/store.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,6 +19,16 @@ int OpenUnnamed(const std::string& folder) {
   const int named = mkostemp(name.data(), O_CLOEXEC);
   if (named >= 0) unlink(name.c_str());
   return named;
+}
+
+// Past the limit on the size of files (ulimit -f) the system would end the process by a signal.
+bool MayReach(int64_t bytes) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+      static_cast<uint64_t>(bytes) <= limit.rlim_cur)
+    return true;
+  errno = EFBIG;
+  return false;
 }
 
 }  // namespace
@@ -37,12 +48,14 @@ Status Store::Open(int64_t bytes) {
   folder_ = wanted != nullptr && *wanted != 0 ? wanted : "/tmp";
   file_ = OpenUnnamed(folder_);
   if (file_ < 0) return Fault("cannot make a file");
+  if (!MayReach(bytes)) return Fault("no space");
   if (bytes <= 0 || fallocate(file_, 0, 0, bytes) == 0) return {};
   if (errno != EOPNOTSUPP) return Fault("no space");
   return ftruncate(file_, bytes) == 0 ? Status() : Fault("no space");
 }
 
 Status Store::Write(int64_t offset, const std::byte* data, int64_t bytes) const {
+  if (!MayReach(offset + bytes)) return Fault("cannot write");
   while (bytes > 0) {
     const ssize_t done = pwrite(file_, data, static_cast<size_t>(bytes), offset);
     if (done < 0 && errno == EINTR) continue;

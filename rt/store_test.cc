@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
-#include <csignal>
-
 #include "rt/state.h"
 #include "rt/test_model.h"
 
@@ -83,19 +81,42 @@ TEST(StoreTest, AFolderThatIsNotThere) {
                                                 TestFolder() + "/none"));
 }
 
-TEST(StoreTest, AFullDisk) {
+// The limit on the size of files for the time of a test; its signal would end the process.
+class FileLimit {
+ public:
+  explicit FileLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small = {bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~FileLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(StoreTest, NoSpaceWhenTheRunIsMade) {
   const Folder here(TestFolder());
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
   const auto model = kSpilled.Load();
-  const rlimit small = {4096, before.rlim_max};
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  setrlimit(RLIMIT_FSIZE, &small);
+  const FileLimit limit(4096);
   const auto run = Run::Create(model);
-  setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
   ASSERT_FALSE(run.ok());
   EXPECT_THAT(run.status().message(), HasSubstr("backing store for spilled values: no space in"));
+}
+
+TEST(StoreTest, NoSpaceInTheMiddle) {
+  const Folder here(TestFolder());
+  const auto run = NewRun(kSpilled.Load());
+  std::vector<float> x(16), y(16);
+  const std::vector<Tensor> in = {On(x)};
+  std::vector<Tensor> out = {On(y)};
+  {
+    const FileLimit limit(4096);
+    const Status status = run->Execute(in, out);
+    ASSERT_FALSE(status.ok());
+    EXPECT_THAT(status.message(), HasSubstr("backing store for spilled values: cannot write in"));
+  }
+  EXPECT_TRUE(run->Execute(in, out).ok());
 }
 
 }  // namespace

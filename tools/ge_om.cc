@@ -11,6 +11,7 @@
 #include "base/file_map.h"
 #include "emit/gates.h"
 #include "om/file.h"
+#include "om/live.h"
 #include "om/size.h"
 #include "rt/placement.h"
 #include "tools/graph_export.h"
@@ -40,21 +41,6 @@ const char* SectionName(om::Section s) {
   return "unknown";
 }
 
-// The largest sum of sizes alive at one task: no arena can be smaller with these aliases.
-int64_t ArenaLowerBound(const om::Plan& plan, const std::vector<int64_t>& symbols) {
-  std::vector<int64_t> change(plan.tasks.size() + 2, 0);
-  for (const om::Buffer& b : plan.buffers) {
-    if (b.kind != om::BufferKind::kArena || b.alias >= 0 || b.first < 0) continue;
-    const int64_t bytes =
-        (std::max<int64_t>(0, om::EvalSize(plan, b.bytes, symbols)) + 63) / 64 * 64;
-    change[static_cast<size_t>(b.first)] += bytes;
-    change[static_cast<size_t>(b.last) + 1] -= bytes;
-  }
-  int64_t now = 0, most = 0;
-  for (const int64_t c : change) most = std::max(most, now += c);
-  return most;
-}
-
 // What the runtime makes of it for one shape.
 std::string PlacedText(const om::Plan& plan, const std::vector<int64_t>& symbols) {
   std::vector<rt::Placed> placed;
@@ -64,7 +50,7 @@ std::string PlacedText(const om::Plan& plan, const std::vector<int64_t>& symbols
       placed.push_back({b.first, b.last, bytes, b.offset});
   }
   return fmt::format("placed for each shape; for this one {} bytes, lower bound {} bytes",
-                     rt::PlaceArena(&placed), ArenaLowerBound(plan, symbols));
+                     rt::PlaceArena(&placed), om::ArenaLives(plan, symbols).Most());
 }
 
 std::string ArenaText(const om::OmView& v, const std::vector<int64_t>& symbols) {
@@ -72,7 +58,7 @@ std::string ArenaText(const om::OmView& v, const std::vector<int64_t>& symbols) 
     return symbols.empty() ? "placed for each shape" : PlacedText(v.plan, symbols);
   }
   std::string out = fmt::format("{} bytes, lower bound {} bytes", v.plan.arena_bytes,
-                                ArenaLowerBound(v.plan, {}));
+                                om::ArenaLives(v.plan, {}).Most());
   const auto made = nlohmann::json::parse(v.description, nullptr, /*allow_exceptions=*/false);
   if (!made.is_object()) return out;
   const auto compare = [&](const char* key, const char* what) {

@@ -13,6 +13,7 @@
 
 #include "base/file_map.h"
 #include "om/file.h"
+#include "om/live.h"
 #include "om/size.h"
 #include "rt/placement.h"
 #include "rt/trace.h"
@@ -78,19 +79,21 @@ Json ArenaJson(const om::Plan& plan, const std::vector<int64_t>& symbols) {
   }
   const int64_t height = rt::PlaceArena(&placed);
   Json list = Json::array();
-  std::vector<int64_t> live(plan.tasks.size() + 1, 0);
+  om::LiveBytes lives;
   int64_t apart = 0;
   for (size_t i = 0; i < placed.size(); ++i) {
     const rt::Placed& p = placed[i];
-    const int64_t bytes = (p.bytes + 63) / 64 * 64;
-    apart += bytes;
-    for (int32_t t = p.first; t <= p.last; ++t) live[static_cast<size_t>(t)] += bytes;
+    apart += (p.bytes + 63) / 64 * 64;
+    lives.Add(p.first, p.last, p.bytes);
     list.push_back({plan.buffers[which[i]].name, p.first, p.last, p.offset, p.bytes});
   }
-  live.pop_back();
-  const int64_t bound = live.empty() ? 0 : *std::max_element(live.begin(), live.end());
-  return {
-      {"buffers", list}, {"live", live}, {"height", height}, {"bound", bound}, {"apart", apart}};
+  std::vector<int64_t> live = lives.ByTask();
+  live.resize(plan.tasks.size(), 0);
+  return {{"buffers", list},
+          {"live", live},
+          {"height", height},
+          {"bound", lives.Most()},
+          {"apart", apart}};
 }
 
 // What one worker has in use at once: its scratch and a chunk's part of the results.
