@@ -141,16 +141,15 @@ struct KnownCondition {
   ValueId read = kNone;
 };
 
-Result<KnownCondition> ReadCondition(Graph& g, const NodeDraft& draft) {
-  const ValueId condition = draft.inputs[0];
+Result<KnownCondition> ReadCondition(Graph& g, const std::string& name, ValueId condition) {
   if (const auto& known = g.value(condition).elems; known && known->size() == 1)
     return KnownCondition{(*known)[0]};
   Emitter e(g);
   GE_ASSIGN(const ValueId number,
-            e.One(draft.name, "Cast", {condition}, {{"to", static_cast<int64_t>(DType::kI64)}}));
-  GE_ASSIGN(const ValueId read, e.One(draft.name, "ge.ReadSizes", {number}));
+            e.One(name, "Cast", {condition}, {{"to", static_cast<int64_t>(DType::kI64)}}));
+  GE_ASSIGN(const ValueId read, e.One(name, "ge.ReadSizes", {number}));
   const auto& elems = g.value(read).elems;
-  if (!elems || elems->size() != 1) return Invalid("the condition of If must be one element");
+  if (!elems || elems->size() != 1) return Invalid("a condition must be one element");
   return KnownCondition{(*elems)[0], read};
 }
 
@@ -166,7 +165,7 @@ Result<std::vector<ValueId>> GraphBuilder::OnlyBranch(const AttrProto& taken, bo
   const std::string message = fmt::format(
       "node '{}' (If): its condition must be {} for the shapes given ({})", draft.name, when, why);
   GE_ASSIGN(std::vector<ValueId> outputs, Branch(taken, draft, scope, frame));
-  GE_ASSIGN(const KnownCondition condition, ReadCondition(g, draft));
+  GE_ASSIGN(const KnownCondition condition, ReadCondition(g, draft.name, draft.inputs[0]));
   const Expr holds = when ? Ne(condition.value, 0) : Eq(condition.value, 0);
   g.model->checks.push_back({Or(Eq(g.guard, 0), holds), message});
   if (condition.read == kNone) return outputs;
@@ -200,7 +199,8 @@ Result<std::vector<ValueId>> GraphBuilder::IfNode(NodeDraft draft,
   Graph& outer_graph = *scope.graph;
   const size_t checks = outer_graph.model->checks.size(), known_faults = faults().size();
   const size_t nodes = outer_graph.order.size();
-  GE_ASSIGN(const KnownCondition condition, ReadCondition(outer_graph, draft));
+  GE_ASSIGN(const KnownCondition condition,
+            ReadCondition(outer_graph, draft.name, draft.inputs[0]));
   auto forget_condition = [&] {
     while (outer_graph.order.size() > nodes) {
       outer_graph.node(outer_graph.order.back()).dead = true;
@@ -317,6 +317,86 @@ Result<std::vector<Value>> Formals(const Graph& g, const NodeDraft& d) {
   return formals;
 }
 
+bool HasName(const std::vector<ValueInfoProto>& values, std::string_view name) {
+  return std::ranges::any_of(values, [&](const ValueInfoProto& v) { return v.name == name; });
+}
+
+bool Mentions(const std::vector<NodeProto>& nodes, std::string_view name) {
+  for (const NodeProto& n : nodes) {
+    if (std::ranges::count(n.inputs, name)) return true;
+    for (const AttrProto& a : n.attrs)
+      if (a.graph && (Mentions(a.graph->nodes, name) || HasName(a.graph->outputs, name)))
+        return true;
+  }
+  return false;
+}
+
+// Makes sure that a Loop has at least one iteration, by facts or by a check at run time; false if
+// that cannot be said of its trip count. `read` is what the check waits for, else kNone.
+Result<bool> SurelyRuns(Graph& g, const NodeDraft& d, ValueId& read) {
+  if (d.inputs[0] != kNone) {
+    const auto& most = g.value(d.inputs[0]).elems;
+    if (!most || most->size() != 1 || !(*most)[0].IsConst() || (*most)[0].value() < 1) return false;
+  }
+  if (d.inputs[1] == kNone) return true;
+  GE_ASSIGN(const KnownCondition starts, ReadCondition(g, d.name, d.inputs[1]));
+  if (starts.value.IsConst()) return starts.value.value() != 0;
+  read = starts.read;
+  g.model->checks.push_back(
+      {Or(Eq(g.guard, 0), Ne(starts.value, 0)),
+       fmt::format(
+           "node '{}' (Loop): its first condition must be true, because what it starts with "
+           "has another rank than what it gives",
+           d.name)});
+  return true;
+}
+
+// Carried values that start with another rank than the body gives (as Paddle's exporter writes
+// them), if the loop surely runs: one element is reshaped; what the body never reads becomes an
+// empty tensor of the right rank, because nobody sees it. Returns whether there were such.
+Result<bool> ReplaceStarts(Graph& g, const GraphProto& proto, const Graph& body, NodeDraft& d,
+                           std::vector<Value>& formals) {
+  if (d.op != "Loop") return false;
+  const auto one_element = [](const TensorType& t) {
+    return std::ranges::all_of(t.dims, [](Expr dim) { return dim.IsConst(1); });
+  };
+  std::vector<size_t> single, unread;
+  for (size_t i = 2; i < d.inputs.size() && i <= body.outputs.size(); ++i) {
+    const Value& out = body.value(body.outputs[i - 1]);
+    if (out.kind != ValueKind::kTensor || formals[i].kind != ValueKind::kTensor) continue;
+    if (out.type.rank() == formals[i].type.rank()) continue;
+    const std::string_view name = proto.inputs[i].name;
+    if (one_element(out.type) && one_element(formals[i].type)) {
+      single.push_back(i);
+    } else if (!Mentions(proto.nodes, name) && !HasName(proto.outputs, name)) {
+      unread.push_back(i);
+    }
+  }
+  if (single.empty() && unread.empty()) return false;
+  ValueId read = kNone;
+  GE_ASSIGN(const bool runs, SurelyRuns(g, d, read));
+  if (!runs) return false;
+  Emitter e(g);
+  const auto size = [&](size_t i) { return body.value(body.outputs[i - 1]).type.dims.size(); };
+  for (const size_t i : single) {
+    const ValueId shape = e.Ints(d.name, std::vector<int64_t>(size(i), 1));
+    GE_ASSIGN(d.inputs[i], e.One(d.name, "Reshape", {d.inputs[i], shape}));
+  }
+  for (const size_t i : unread) {
+    const std::vector<int64_t> none(size(i), 0);
+    d.inputs[i] = g.AddConstant(fmt::format("{}.start{}", d.name, i - 2),
+                                MakeConstant(formals[i].type.dtype, none, ""));
+  }
+  single.insert(single.end(), unread.begin(), unread.end());
+  for (const size_t i : single) {
+    if (read != kNone) {
+      GE_ASSIGN(d.inputs[i], e.One(d.name, "ge.After", {d.inputs[i], read}));
+    }
+    formals[i].type = g.value(d.inputs[i]).type;
+  }
+  return true;
+}
+
 }  // namespace
 
 // The body is built for the types of the first iteration; inference of the node then says which
@@ -339,10 +419,12 @@ Result<std::vector<ValueId>> GraphBuilder::Loop(NodeDraft draft, const AttrProto
                                                 Scope& scope, const Frame& frame) {
   Graph& g = *scope.graph;
   GE_ASSIGN(std::vector<Value> formals, Formals(g, draft));
-  const std::vector<ValueId> operands = draft.inputs;
-  const size_t wanted = draft.outputs.size(), checks = g.model->checks.size();
+  std::vector<ValueId> operands = draft.inputs;
+  const size_t wanted = draft.outputs.size();
+  size_t checks = g.model->checks.size();
   Emitter emitter(g);
   NodeId id = kNone;
+  bool starts_seen = false;
   for (int round = 0;; ++round) {
     g.model->checks.resize(checks);
     Scope inner;
@@ -350,6 +432,16 @@ Result<std::vector<ValueId>> GraphBuilder::Loop(NodeDraft draft, const AttrProto
     std::vector<ValueId> inputs = operands;
     for (const auto& [outer, here] : inner.captures) inputs.push_back(outer);
     const int64_t captures = static_cast<int64_t>(inner.captures.size());
+    if (id == kNone && !starts_seen) {
+      starts_seen = true;
+      g.model->checks.resize(checks);  // the body's
+      GE_ASSIGN(const bool replaced, ReplaceStarts(g, *body.graph, *built, draft, formals));
+      if (replaced) {
+        operands = draft.inputs;
+        checks = g.model->checks.size();
+        continue;
+      }
+    }
     if (id == kNone) {
       // The first round alone comes here: it moves the draft away and gives the id.
       // NOLINTNEXTLINE(bugprone-use-after-move)

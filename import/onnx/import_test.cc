@@ -234,6 +234,37 @@ TEST_F(ImportTest, ALoopThatGrowsItsValueGetsASymbol) {
   EXPECT_FALSE(g->value(g->outputs[0]).type.dims[0].IsConst());
 }
 
+// As Paddle's exporter writes a value that the body only gives: it starts with a scalar.
+TEST_F(ImportTest, ACarriedValueMayStartWithAnotherRankWhereNobodySeesIt) {
+  const auto loop = [](const std::string& count, const std::string& condition, std::string read,
+                       const char* size = "2") {
+    const std::string body = Msg(2, "body") + Node("Add", {"x", std::move(read)}, {"sum"}) +
+                             Node("Identity", {"cond"}, {"go"}) + Input("i", 7, {}) +
+                             Input("cond", 9, {}) + Input("last", 1, {"?"}) + Output("go") +
+                             Output("sum");
+    return ModelOf(Node("Loop", {count, condition, "a"}, {"y"}, {AGraph("body", body)}) +
+                       Init("one", 7, {1}, I64s({1})) + Init("none", 7, {1}, I64s({0})) +
+                       Input("m", 7, {}) + Input("c", 9, {}) + Input("a", 1, {}) +
+                       Input("x", 1, {size}) + Output("y"),
+                   13);
+  };
+  auto g = Good(loop("one", "c", "x"));  // the condition must be true, which is checked in each run
+  ASSERT_TRUE(g);
+  EXPECT_EQ(g->value(g->outputs[0]).type.rank(), 1);
+  ASSERT_EQ(g->model->checks.size(), 1u);
+  EXPECT_THAT(g->model->checks[0].message, HasSubstr("its first condition must be true"));
+  g = Good(loop("one", "", "x"));
+  ASSERT_TRUE(g);
+  EXPECT_TRUE(g->model->checks.empty());
+  g = Good(loop("one", "", "last", "1"));  // one element, whatever its rank
+  ASSERT_TRUE(g);
+  EXPECT_EQ(OutType(*g), "f32[1]");
+  // What is read, or what may be asked for after no iteration, keeps its rank.
+  EXPECT_THAT(Fault(loop("one", "c", "last")), HasSubstr("changes its rank"));
+  EXPECT_THAT(Fault(loop("none", "c", "x")), HasSubstr("changes its rank"));
+  EXPECT_THAT(Fault(loop("m", "c", "x")), HasSubstr("changes its rank"));
+}
+
 std::string Function(std::string_view name, std::vector<std::string> nodes, std::string_view in,
                      std::string_view out) {
   std::string s = Msg(1, name) + Msg(4, in) + Msg(5, out) + Msg(10, "local") +
