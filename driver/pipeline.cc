@@ -26,6 +26,7 @@ constexpr Step kPipeline[] = {
     {"cse", 1},               // after the rules have made equal things look equal
     {"constant_folding", 1},  // the rules' arithmetic on weights
     {"rules", 1},             // what folding has turned into constants
+    {"dead_channels", 2},     // while weights are whole: before bf16 rounds them
     {"bf16", 1},              // after the last rule: they know the operators of the model only
     {"concat_parts", 2},      // before dead code: a Split may lose its readers
     {"dead_code", 1},         // last: regions and plan see live nodes only

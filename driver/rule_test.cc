@@ -3,7 +3,7 @@
 //
 // Draws: small integers and powers of two (sums are exact, so exact rules must agree to the bit);
 // special values (NaN, signed zeros, infinities) for exact rules; every inner value also an output;
-// inputs of one type made the same value.
+// inputs of one type made the same value. The pass dead_channels is tried in the same way.
 #include "opt/rule.h"
 
 #include <gtest/gtest.h>
@@ -14,6 +14,7 @@
 #include "abi/convert.h"
 #include "driver/evaluate.h"
 #include "opt/facts.h"
+#include "opt/pass.h"
 
 namespace ge {
 namespace {
@@ -145,6 +146,76 @@ std::string NameOf(const ::testing::TestParamInfo<const Rule*>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RuleOnRandomGraphs, ::testing::ValuesIn(AllRules()), NameOf);
+
+// Zeros in most slices of the constants c_rows (along axis 0) and c_columns (along axis 1).
+void ZeroSlices(Graph& g, uint32_t seed) {
+  std::mt19937 random(seed);
+  for (const Value& v : g.values) {
+    if (v.constant == kNone || (v.name != "c_rows" && v.name != "c_columns")) continue;
+    Constant& c = g.model->constants[static_cast<size_t>(v.constant)];
+    const size_t axis = v.name == "c_rows" ? 0 : 1, slices = static_cast<size_t>(c.dims[axis]);
+    size_t inner = 1;
+    for (size_t d = axis + 1; d < c.dims.size(); ++d) inner *= static_cast<size_t>(c.dims[d]);
+    std::vector<bool> live(slices);
+    for (int i = 0; i < 5; ++i) live[random() % slices] = true;
+    std::vector<double> values = *Numbers(c);
+    for (size_t i = 0; i < values.size(); ++i)
+      if (!live[i / inner % slices]) values[i] = i % 2 ? 0.0 : -0.0;
+    c = FromNumbers(c.dtype, c.dims, values);
+  }
+}
+
+// Dots whose constants have zero slices, and what lies between them.
+constexpr std::string_view kDeadChannels[] = {
+    R"(graph "g" (%x: f32[2,1,9], %c_a: f32[40,1,3], %c_b: f32[40,1,3], %c_rows: f32[40,5]) -> (%y) {
+  %a: f32[2,40,7] = Conv(%x, %c_a) @"a"
+  %b: f32[2,40,7] = Conv(%x, %c_b) @"b"
+  %s: f32[2,40,7] = Mul(%a, %a) @"s"
+  %t: f32[2,40,7] = Add(%s, %b) @"t"
+  %one = const i64[1] {1}
+  %u: f32[2,1,40,7] = Unsqueeze(%t, %one) @"u"
+  %v: f32[2,1,7,40] = Transpose(%u) {perm=[0, 1, 3, 2]} @"v"
+  %y: f32[2,1,7,5] = MatMul(%v, %c_rows) @"y"
+})",
+    R"(graph "g" (%x: f32[1,3,8,8], %c_a: f32[36,3,3,3], %c_i: f32[36], %c_d: f32[36,1,3,3], %c_j: f32[36], %c_p: f32[36,1,1], %c_columns: f32[4,36,1,1]) -> (%y) {
+  %a: f32[1,36,8,8] = Conv(%x, %c_a, %c_i) {pads=[1, 1, 1, 1]} @"a"
+  %r: f32[1,36,8,8] = PRelu(%a, %c_p) @"r"
+  %d: f32[1,36,8,8] = Conv(%r, %c_d, %c_j) {group=36, pads=[1, 1, 1, 1]} @"d"
+  %m: f32[1,36,4,4] = MaxPool(%d) {kernel_shape=[2, 2], strides=[2, 2]} @"m"
+  %y: f32[1,4,4,4] = Conv(%m, %c_columns) @"y"
+})",
+    R"(graph "g" (%x: f32[3,4], %c_w: f32[4,33], %c_b: f32[33], %c_columns: f32[6,33]) -> (%y) {
+  %a: f32[3,33] = Gemm(%x, %c_w, %c_b) {alpha=0.5} @"a"
+  %k = const f32[] {2.0}
+  %r: f32[3,33] = Mul(%a, %k) @"r"
+  %y: f32[3,6] = Gemm(%r, %c_columns) {transB=1} @"y"
+})"};
+
+TEST(DeadChannels, KeepsEveryOutput) {
+  for (std::string_view sample : kDeadChannels) {
+    for (uint32_t seed = 0; seed < 8; ++seed) {
+      auto before = Instance(sample, Draw::kPlain, seed),
+           after = Instance(sample, Draw::kPlain, seed);
+      ZeroSlices(*before, seed);
+      ZeroSlices(*after, seed);
+      EXPECT_TRUE(FindPass("dead_channels")->run(*after, {}, {})) << sample;
+      ASSERT_EQ(Verify(*after).message(), "") << ToString(*after);
+      const auto want = Outputs(*before, false, seed), got = Outputs(*after, false, seed);
+      ExpectEqual(want[0], got[0], false);
+    }
+  }
+}
+
+// A channel that another node reads is needed.
+TEST(DeadChannels, KeepsWhatIsReadElsewhere) {
+  for (std::string_view sample : kDeadChannels) {
+    auto g = Instance(sample, Draw::kAllOutputs, 1);
+    ZeroSlices(*g, 1);
+    const std::string text = ToString(*g);
+    EXPECT_FALSE(FindPass("dead_channels")->run(*g, {}, {}));
+    EXPECT_EQ(ToString(*g), text);
+  }
+}
 
 }  // namespace
 }  // namespace ge

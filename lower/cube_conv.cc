@@ -74,7 +74,10 @@ std::optional<ConvShape> ConvShapeOf(const Graph& g, const Node& node) {
     std::swap(s.h, s.w), std::swap(s.oh, s.ow), std::swap(s.kh, s.kw), std::swap(s.sh, s.sw);
     std::swap(s.dh, s.dw), std::swap(s.pad_top, s.pad_left), std::swap(s.pad_bottom, s.pad_right);
   }
-  if (!ProvablyLe(0, s.pad_top) || !ProvablyLe(0, s.pad_left)) return std::nullopt;
+  // Pads below 0 cut the input; what cuts windows at its edges does not know them.
+  const bool cuts_input = !ProvablyLe(0, s.pad_top) || !ProvablyLe(0, s.pad_left);
+  if (cuts_input && (s.group != 1 || !s.pad_top.IsConst() || !s.pad_left.IsConst()))
+    return std::nullopt;
   for (Expr e : {s.n, s.oh, s.ow, s.c, s.o}) {
     if (e.IsConst(0)) return std::nullopt;
   }

@@ -90,11 +90,12 @@ class RowCopy {
   void Run(Expr n, Expr c1, Expr y) {
     n_ = n, c1_ = c1, y_ = y - s_.pad_top;
     row_ = n * in_.sn + c1 * in_.sc1 + y * in_.sy;
-    Expr count = Min(s_.w, in_.width - s_.pad_left);
+    const Expr left = Max(s_.pad_left, 0);  // below 0: so many columns are cut off
+    Expr count = Min(s_.w + s_.pad_left - left, in_.width - left);
     auto copy = [&] {
-      Span(0, s_.pad_left, false);
-      Span(s_.pad_left, count, true);
-      Span(s_.pad_left + count, in_.width - s_.pad_left - count, false);
+      Span(0, left, false);
+      Span(left, count, true);
+      Span(left + count, in_.width - left - count, false);
     };
     Expr inside = And(Le(0, y_), Lt(y_, s_.h));
     if (inside.IsConst(1)) return copy();

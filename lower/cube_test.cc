@@ -254,6 +254,19 @@ TEST(CubeConv, NdInputIsCopiedWithItsBorder) {
   ExpectSame(Conv(40, 24, 5, 5, 1, "strides=[2,2]"));
 }
 
+TEST(CubeConv, PadsBelowZeroCutTheInput) {
+  for (const char* pads : {"pads=[-1,-2,0,-1]", "pads=[-2,1,1,-3]", "pads=[1,-1,-1,2]"}) {
+    ExpectSame(Conv(3, 20, 9, 11, 3, pads));
+    ExpectSame(Conv(20, 33, 9, 10, 3, pads));
+    ExpectSame(Conv(32, 24, 9, 10, 3, pads), {}, Blocked(1, 1));
+    ExpectSame(Conv(1, 40, 9, 10, 3, pads));
+  }
+  ExpectSame(
+      "graph g(%x: f32[2,1,n], %w: f32[17,1,9]) -> (%y) { %y = Conv(%x, %w) {pads=[-7,-6], "
+      "strides=[4]} }",
+      {{"n", 61}});
+}
+
 TEST(CubeConv, BlockedInputAndOutput) {
   ExpectSame(Conv(32, 48, 9, 16, 3, "pads=[1,1,1,1]"), {}, Blocked(1, 0));
   ExpectSame(Conv(32, 24, 7, 7, 3, "pads=[1,1,1,1]"), {}, Blocked(1, 1));
@@ -390,14 +403,16 @@ struct WinogradCase {
   bool symbolic = false;
   int64_t l2_bytes = 1 << 20;
   int kh = 3, kw = 3;
+  int cut = 0;  // pads are so much less than keeps the size
 };
 void ExpectWinogradClose(const WinogradCase& p) {
   std::string hw = fmt::format("{},{}", p.h, p.symbolic ? "w" : std::to_string(p.w));
+  std::string out = p.cut ? fmt::format("{},{}", p.h - 2 * p.cut, p.w - 2 * p.cut) : hw;
   auto g = ParseGraph(
       fmt::format("graph g(%x: f32[{0},{1},{3}], %w: f32[{2},{1},{4},{5}], %wb: f32[{2}], %r: "
-                  "f32[{0},{2},{3}]) -> (%z) {{ %y = Conv(%x, %w, %wb) {{pads=[{6},{7},{6},{7}]}} "
+                  "f32[{0},{2},{8}]) -> (%z) {{ %y = Conv(%x, %w, %wb) {{pads=[{6},{7},{6},{7}]}} "
                   "%a = Add(%y, %r) %z = Relu(%a) }}",
-                  p.n, p.c, p.o, hw, p.kh, p.kw, p.kh / 2, p.kw / 2));
+                  p.n, p.c, p.o, hw, p.kh, p.kw, p.kh / 2 - p.cut, p.kw / 2 - p.cut, out));
   ASSERT_TRUE(g.ok()) << g.status().message();
   MakeWeights(**g);
   if (p.symbolic) {
@@ -441,6 +456,7 @@ TEST(CubeWinograd, CloseToDirect) {
   ExpectWinogradClose({2, 48, 40, 14, 13, 1});
   ExpectWinogradClose({1, 40, 24, 20, 37, 1});
   ExpectWinogradClose({1, 64, 64, 18, 15, 1, false, 64 << 10});
+  ExpectWinogradClose({1, 64, 64, 18, 15, 1, false, 1 << 20, 3, 3, 3});
   for (int w : {3, 16, 50}) ExpectWinogradClose({1, 64, 24, 18, w, 1, true});
 }
 

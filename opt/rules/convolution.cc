@@ -6,7 +6,12 @@
 //   Add(Conv(x, w, b), c)                           ->  Conv(x, w, b + c)
 //   Sub(Conv(x, w, b), c)                           ->  Conv(x, w, b - c)
 //
+// and one that drops weights:
+//
+//   Conv(x, w, b) with zeros at both ends of w      ->  Conv(x, w[first..last], b), pads cut
+//
 // The factors are computed in double and rounded once.
+#include <algorithm>
 #include <cmath>
 
 #include "ir/opdef.h"
@@ -123,6 +128,74 @@ ValueId FoldSub(const Match& m, Patch& p) {
   return Folded(m, p, {std::vector<double>(c.size(), 1), c});
 }
 
+constexpr int64_t kLongWindow = 5;  // shorter ones have forms of their own (Winograd's)
+
+// Of the taps of each window axis: the first and the last one with a weight that is not zero.
+// Axes of short windows, and windows without weights, are left whole.
+std::vector<std::pair<int64_t, int64_t>> UsedTaps(const Constant& w) {
+  const std::vector<double> values = *Numbers(w);
+  std::vector<std::pair<int64_t, int64_t>> used;
+  int64_t inner = 1;
+  for (size_t d = w.dims.size(); d-- > 2;) {
+    const int64_t taps = w.dims[d];
+    int64_t first = taps, last = -1;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (values[i] == 0) continue;
+      const int64_t tap = static_cast<int64_t>(i) / inner % taps;
+      first = std::min(first, tap), last = std::max(last, tap);
+    }
+    if (last < first || taps <= kLongWindow) first = 0, last = taps - 1;
+    used.insert(used.begin(), {first, last});
+    inner *= taps;
+  }
+  return used;
+}
+
+std::string ZeroTapsGuard(const Match& m) {
+  const Constant& w = m.constant("w");
+  if (AttrOr<std::string>(m.node(0), "auto_pad", "NOTSET") != "NOTSET")
+    return "its pads are not numbers";
+  if (std::all_of(w.dims.begin() + 2, w.dims.end(), [](int64_t d) { return d <= kLongWindow; }))
+    return "its window is short";
+  if (!IsComputed(w.dtype)) return "the weights are not f16, f32 or f64";
+  const auto used = UsedTaps(w);
+  for (size_t i = 0; i < used.size(); ++i)
+    if (used[i].second - used[i].first + 1 < w.dims[2 + i]) return "";
+  return "no end of its window is zero";
+}
+
+ValueId DropZeroTaps(const Match& m, Patch& p) {
+  Attrs attrs = m.node(0).attrs;
+  const Constant& w = m.constant("w");
+  const std::vector<double> values = *Numbers(w);
+  const auto used = UsedTaps(w);
+  const size_t axes = used.size();
+  auto pads = AttrOr<std::vector<int64_t>>(m.node(0), "pads", std::vector<int64_t>(2 * axes, 0));
+  auto dilations =
+      AttrOr<std::vector<int64_t>>(m.node(0), "dilations", std::vector<int64_t>(axes, 1));
+  std::vector<int64_t> dims = w.dims;
+  for (size_t i = 0; i < axes; ++i) {
+    pads[i] -= used[i].first * dilations[i];
+    pads[axes + i] -= (w.dims[2 + i] - 1 - used[i].second) * dilations[i];
+    dims[2 + i] = used[i].second - used[i].first + 1;
+  }
+  std::vector<double> kept;
+  for (size_t i = 0; i < values.size(); ++i) {
+    bool inside = true;
+    auto rest = static_cast<int64_t>(i);
+    for (size_t d = axes; d-- > 0; rest /= w.dims[2 + d]) {
+      const int64_t tap = rest % w.dims[2 + d];
+      inside = inside && tap >= used[d].first && tap <= used[d].second;
+    }
+    if (inside) kept.push_back(values[i]);
+  }
+  attrs["pads"] = pads;
+  attrs["kernel_shape"] = std::vector<int64_t>(dims.begin() + 2, dims.end());
+  std::vector<ValueId> inputs = {m["x"], p.Const(FromNumbers(w.dtype, dims, kept))};
+  if (m["b"] != kNone) inputs.push_back(m["b"]);
+  return p.Add("Conv", inputs, attrs);
+}
+
 [[maybe_unused]] const bool kRules = RegisterRules({
     {.name = "conv_batch_norm",
      .pattern = "BatchNormalization(Conv(x, #w, #b?), #s, #t, #mean, #var)",
@@ -189,6 +262,19 @@ ValueId FoldSub(const Match& m, Patch& p) {
          {R"(graph "g" (%x: f32[1,3,5,5], %c_w: f32[4,3,3,3], %c_b: f32[4], %c_c: f32[4,1,1]) -> (%y) {
   %i: f32[1,4,3,3] = Conv(%x, %c_w, %c_b) @"i"
   %y: f32[1,4,3,3] = Sub(%i, %c_c) @"y"
+})"}},
+    {.name = "conv_zero_taps",
+     .pattern = "Conv(x, #w, #b?)",
+     .guard = ZeroTapsGuard,
+     .replace = DropZeroTaps,
+     .exact = false,
+     .samples = {R"(graph "g" (%x: f32[1,1,20]) -> (%y) {
+  %w = const f32[2,1,7] {0, 0, 1, -2, 3, 0, 0, 0, 0, 0, 0, 5, 2, 0}
+  %y: f32[1,2,5] = Conv(%x, %w) {strides=[3]} @"y"
+})",
+                 R"(graph "g" (%x: f32[2,1,3,9], %c_b: f32[1]) -> (%y) {
+  %w = const f32[1,1,2,6] {0, 0, 0, 3, -1, 0, 0, 0, 4, 3, -1, 0}
+  %y: f32[2,1,2,4] = Conv(%x, %w, %c_b) {dilations=[2, 1], pads=[1, 0, 0, 0]} @"y"
 })"}},
 });
 
