@@ -22,6 +22,9 @@ struct Step {
 constexpr Step kPipeline[] = {
     {"constant_folding", 1},  // first: exporters' Constant chains and constant conditions
     {"dead_code", 1},         // inlines Ifs with constant conditions, drops what folding freed
+    {"loop_invariants",
+     1},  // weights that loops carry become captured, which rules and folding see
+    {"constant_folding", 1},  // puts captured constants into the bodies
     {"rules", 1},             // algebra: Conv+BN before anything could split the pair
     {"cse", 1},               // after the rules have made equal things look equal
     {"constant_folding", 1},  // the rules' arithmetic on weights

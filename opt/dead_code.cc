@@ -61,33 +61,6 @@ std::vector<ValueId> Splice(Graph& g, Graph& branch, const std::vector<ValueId>&
   return outputs;
 }
 
-// Values must have different names; those of a branch may repeat ones outside.
-void MakeNamesUnique(Graph& g) {
-  std::unordered_map<std::string, int> seen;
-  for (ValueId v : g.inputs) ++seen[g.value(v).name];
-  for (ValueId v : g.outputs) {
-    if (g.value(v).producer != kNone) ++seen[g.value(v).name];
-  }
-  auto rename = [&](ValueId v) {
-    if (std::find(g.inputs.begin(), g.inputs.end(), v) != g.inputs.end()) return;
-    if (std::find(g.outputs.begin(), g.outputs.end(), v) != g.outputs.end()) return;
-    const std::string base = g.value(v).name;
-    for (int i = 1; !seen.emplace(g.value(v).name, 1).second; ++i) {
-      g.value(v).name = base + "." + std::to_string(i);
-    }
-  };
-  std::vector<bool> done(g.values.size(), false);
-  for (NodeId id : g.order) {
-    for (const auto* list : {&g.node(id).inputs, &g.node(id).outputs}) {
-      for (ValueId v : *list) {
-        if (v == kNone || done[v]) continue;
-        done[v] = true;
-        rename(v);
-      }
-    }
-  }
-}
-
 // Replaces one If by its branch and Identities that keep the If's output values.
 void Inline(Graph& g, NodeId id, bool condition, std::vector<NodeId>& order) {
   std::unique_ptr<Graph> branch = std::move(g.node(id).subgraphs[condition ? 0 : 1]);

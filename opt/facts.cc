@@ -1,8 +1,10 @@
 // Questions and repairs that several passes share: see facts.h.
 #include "opt/facts.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
+#include <unordered_map>
 
 #include "abi/convert.h"
 #include "ir/opdef.h"
@@ -98,6 +100,32 @@ void ForEachGraph(Graph& g, const std::function<void(Graph&)>& f) {
       ForEachGraph(*g.nodes[i].subgraphs[s], f);
   }
   f(g);
+}
+
+void MakeNamesUnique(Graph& g) {
+  std::unordered_map<std::string, int> seen;
+  for (ValueId v : g.inputs) ++seen[g.value(v).name];
+  for (ValueId v : g.outputs) {
+    if (g.value(v).producer != kNone) ++seen[g.value(v).name];
+  }
+  auto rename = [&](ValueId v) {
+    if (std::find(g.inputs.begin(), g.inputs.end(), v) != g.inputs.end()) return;
+    if (std::find(g.outputs.begin(), g.outputs.end(), v) != g.outputs.end()) return;
+    const std::string base = g.value(v).name;
+    for (int i = 1; !seen.emplace(g.value(v).name, 1).second; ++i) {
+      g.value(v).name = base + "." + std::to_string(i);
+    }
+  };
+  std::vector<bool> done(g.values.size(), false);
+  for (NodeId id : g.order) {
+    for (const auto* list : {&g.node(id).inputs, &g.node(id).outputs}) {
+      for (ValueId v : *list) {
+        if (v == kNone || done[v]) continue;
+        done[v] = true;
+        rename(v);
+      }
+    }
+  }
 }
 
 }  // namespace ge

@@ -24,6 +24,9 @@ bool IsRandom(const Node& n);
 // keeps its facts. Returns whether any fact changed.
 bool InferAgain(Graph& g, const std::vector<ValueId>& changed);
 
+// Values must have different names; those that came from a subgraph may repeat ones of g.
+void MakeNamesUnique(Graph& g);
+
 // Calls f on g and on every graph inside of it, inner ones first.
 void ForEachGraph(Graph& g, const std::function<void(Graph&)>& f);
 

@@ -154,6 +154,58 @@ TEST(ConstantFolding, SinksCapturedConstants) {
   EXPECT_THAT(text, HasSubstr("{-1.0, -2.0}"));
 }
 
+TEST(LoopInvariants, CapturesWhatTheBodyHandsOn) {
+  const std::string text =
+      After("loop_invariants",
+            R"(graph "g" (%n: i64[], %x: f32[2], %w: f32[2], %u: f32[2]) -> (%last, %same) {
+  %go = const bool[] {1}
+  %last, %same, %unread = Loop(%n, %go, %x, %w, %u) {captures=0} @"loop"
+    graph "body" (%i: i64[], %c: bool[], %a: f32[2], %v: f32[2], %z: f32[2]) -> (%c, %b, %v, %b) {
+      %b: f32[2] = Add(%a, %v) @"add"
+    }
+})");
+  EXPECT_THAT(text, HasSubstr("%last: f32[2] = Loop(%n, %go, %x, %w) {captures=1}"));
+  EXPECT_THAT(text,
+              HasSubstr("(%i: i64[], %c: bool[] elems[1], %a: f32[2], %v: f32[2]) -> (%c, %b)"));
+  EXPECT_THAT(text, HasSubstr("%same: f32[2] = Identity(%w)"));
+}
+
+TEST(LoopInvariants, DotsOfCapturedValuesAreComputedOnce) {
+  const std::string text =
+      After("loop_invariants",
+            R"(graph "g" (%n: i64[], %x: f32[2,2], %f: f32[2,2], %w: f32[2,2]) -> (%last) {
+  %go = const bool[] {1}
+  %last = Loop(%n, %go, %x, %f, %w) {captures=2} @"loop"
+    graph "body" (%i: i64[], %c: bool[], %a: f32[2,2], %f: f32[2,2], %w: f32[2,2]) -> (%c, %b) {
+      %t: f32[2,2] = Neg(%f) @"t"
+      %p: f32[2,2] = MatMul(%t, %w) @"p"
+      %e: f32[2,2] = Exp(%w) @"e"
+      %q: f32[2,2] = MatMul(%a, %e) @"q"
+      %b: f32[2,2] = Add(%p, %q) @"b"
+    }
+})");
+  const size_t loop = text.find("Loop(");
+  EXPECT_LT(text.find("Neg("), loop);
+  EXPECT_LT(text.find("MatMul(%t, %w)"), loop);
+  EXPECT_GT(text.find("Exp("), loop);  // alone it costs less where it is fused
+  EXPECT_GT(text.find("MatMul(%a, %e)"), loop);
+  EXPECT_THAT(text, HasSubstr("{captures=3}"));
+}
+
+TEST(LoopInvariants, ScanHasCarriedValuesToo) {
+  const std::string text =
+      After("loop_invariants",
+            R"(graph "g" (%s: f32[2], %w: f32[2], %x: f32[3,2]) -> (%last, %same, %all) {
+  %last, %same, %all = Scan(%s, %w, %x) {captures=0, num_scan_inputs=1} @"scan"
+    graph "body" (%a: f32[2], %v: f32[2], %x: f32[2]) -> (%b, %v, %y) {
+      %b: f32[2] = Add(%a, %x) @"b"
+      %y: f32[2] = Mul(%b, %v) @"y"
+    }
+})");
+  EXPECT_THAT(text, HasSubstr("%all: f32[3,2] = Scan(%s, %x, %w) {captures=1, num_scan_inputs=1}"));
+  EXPECT_THAT(text, HasSubstr("%same: f32[2] = Identity(%w)"));
+}
+
 TEST(ConcatParts, WholeForItsParts) {
   EXPECT_EQ(After("concat_parts", R"(graph "g" (%x: f32[4,2], %z: f32[1,2]) -> (%y, %b) {
   %a: f32[2,2], %b: f32[2,2] = Split(%x) {axis=0, num_outputs=2} @"s"
