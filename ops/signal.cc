@@ -10,6 +10,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "ops/fourier.h"
 #include "ops/shapes.h"
 #include "ops/sizes.h"
 
@@ -128,7 +129,7 @@ const OpDef& kDft = Register(
      .max_inputs = 3,
      .infer = InferDft,
      .lower = LowerDft,
-     .expand = ExpandSizes<1, 2>,
+     .expand = ExpandDft,
      .samples = {"(f32[2,6,1])", "(f32[2,5,2]) {inverse=1}", "(f32[2,6,1]) {onesided=1}"}});
 
 // --- STFT ---------------------------------------------------------------------------------------
@@ -197,7 +198,7 @@ const OpDef& kStft = Register({.name = "STFT",
                                .max_inputs = 4,
                                .infer = InferStft,
                                .lower = LowerStft,
-                               .expand = ExpandSizes<1, 3>,
+                               .expand = ExpandStft,
                                .samples = {"(f32[1,20,1], i64[]=[4], f32[8])"}});
 
 // --- MelWeightMatrix ----------------------------------------------------------------------------

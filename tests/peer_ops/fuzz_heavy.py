@@ -319,7 +319,7 @@ def dft(d):
     d.opsets(17)
     d.plain()
     d.symbolic = False
-    n = d.int(1, 9)
+    n = d.pick([d.int(1, 9), d.int(1, 9), 530, 1031])
     real = d.int(0, 1)
     x = d.operand((d.int(1, 2), n, 1 if real else 2))
     if d.chance(0.3):
