@@ -164,6 +164,19 @@ def quantised(c):
     c.add("dynamic_quantize_matmul_full", "DynamicQuantizeMatMul",
           [x, b, np.abs(f32(6)) * 0.01, rng.integers(-5, 5, 6, dtype=np.int8), f32(6)], [F],
           tolerance=CLOSE)
+    # The peer rounds activations to bytes in every step, which the definition here leaves out.
+    steps = f32(5, 2, 6)
+    for name, directions, by_column in (("", 1, False), ("_both_columns", 2, True)):
+        width = 4 * 8
+        scale = (lambda: np.abs(f32(directions, width)) * 0.002 + 0.001) if by_column else (
+            lambda: np.full(directions, 0.003, np.float32))
+        zero = (lambda: np.zeros((directions, width), np.int8)) if by_column else (
+            lambda: np.zeros(directions, np.int8))
+        c.add("dynamic_quantize_lstm" + name, "DynamicQuantizeLSTM",
+              [steps, i8(directions, 6, width), i8(directions, 8, width), f32(directions, 2 * width),
+               None, f32(directions, 2, 8), f32(directions, 2, 8), None, scale(), zero(), scale(), zero()],
+              [F, F, F], constants=(1, 2, 8, 9, 10, 11), hidden_size=8,
+              direction="bidirectional" if directions == 2 else "forward", tolerance={"atol": 0.03})
     c.add("quantize_u16", "QuantizeLinear", [f32(3, 5), s(0.001), s(30000, np.uint16)],
           [T.UINT16], tolerance=UNIT)
     c.add("dequantize_u16", "DequantizeLinear",
