@@ -41,7 +41,10 @@ std::optional<ConvShape> ConvShapeOf(const Graph& g, const Node& node) {
   if (!g.IsConstant(s.weights) || !x.dims[1].IsConst()) return std::nullopt;
   if (bytes) {
     s.type = x.dtype;
-    if (!ConstantZero(g, node, 2, &s.zero)) return std::nullopt;
+    if (!ConstantZero(g, node, 2, &s.zero)) {
+      if (!g.value(node.inputs[2]).type.Elements().IsConst(1)) return std::nullopt;
+      s.zero_value = node.inputs[2];
+    }
   } else if (!IsSmallFloat(x.dtype)) {
     return std::nullopt;
   }

@@ -23,8 +23,9 @@ struct ConvShape {
   bool turned = false;  // h and w stand for each other: images one pixel wide are rows
   bool has_bias = false;
   ValueId x = kNone, weights = kNone, bias = kNone, y = kNone;
-  DType type = DType::kF32;  // of the padded input: f32, bf16, or the bytes of a ConvInteger
-  int64_t zero = 0;          // what pads count as
+  DType type = DType::kF32;    // of the padded input: f32, bf16, or the bytes of a ConvInteger
+  int64_t zero = 0;            // what pads count as
+  ValueId zero_value = kNone;  // the same where it is known at run time only: one element
   int64_t ChannelsPerGroup() const { return c.value() / group; }
   int64_t Phases() const { return up_h * up_w; }
   // Logical index of an image element.

@@ -33,7 +33,10 @@ std::optional<PaddedInput> InPlace(const CubeBuild& build, const ConvShape& s, b
   if (!blocked && s.c.value() >= 16 && s.ChannelsPerGroup() > 1) return std::nullopt;
   if (IsInteger(s.type)) {
     if (!blocked || v.layout.dims[1].tile % 4 != 0) return std::nullopt;
-    if (v.HasHalo() && value.halo[0].fill != s.zero) return std::nullopt;
+    const bool pads = !s.pad_top.IsConst(0) || !s.pad_left.IsConst(0) || !s.pad_bottom.IsConst(0) ||
+                      !s.pad_right.IsConst(0);
+    if (s.zero_value != kNone && pads) return std::nullopt;
+    if (s.zero_value == kNone && v.HasHalo() && value.halo[0].fill != s.zero) return std::nullopt;
   }
   PaddedInput in;
   in.c0 = blocked ? v.layout.dims[1].tile : 1;
@@ -111,7 +114,10 @@ class RowCopy {
     });
   }
   void Element(Expr x, Expr lane, bool copy) {
-    Val v = b_.Const(ComputeType(s_.type), static_cast<double>(s_.zero));
+    Val v = s_.zero_value != kNone
+                ? c_.Read(s_.zero_value,
+                          Index(c_.graph().value(s_.zero_value).type.dims.size(), Expr(0)))
+                : b_.Const(ComputeType(s_.type), static_cast<double>(s_.zero));
     if (copy) {
       Expr channel = c1_ * in_.c0 + lane;
       if (DivisibleBy(s_.c, in_.c0)) {

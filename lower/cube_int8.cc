@@ -47,16 +47,19 @@ bool ZerosOfColumns(const Graph& g, const Node& n, int64_t columns, std::vector<
   return true;
 }
 
-// B - zero fits in i8 everywhere. Element i of B belongs to column (i / inner) % columns.
-bool FitsInBytes(const Constant& b, const std::vector<int64_t>& zeros, int64_t inner) {
+// How many matrices of i8 add up to B - zero: one, or up to three where some of it is beyond i8, as
+// weights of u8 have it unless their zero point is 128. Element i of B belongs to column
+// (i / inner) % columns.
+int PlanesOf(const Constant& b, const std::vector<int64_t>& zeros, int64_t inner) {
   const int64_t columns = static_cast<int64_t>(zeros.size());
   if (b.dtype == DType::kI8 && std::all_of(zeros.begin(), zeros.end(), [](auto z) { return !z; }))
-    return true;
+    return 1;
+  int planes = 1;
   for (int64_t i = 0; i < b.Elements(); ++i) {
     const int64_t v = IntAt(b, i) - zeros[i / inner % columns];
-    if (v < -128 || v > 127) return false;
+    while (v < -128 * planes || v > 127 * planes) ++planes;
   }
-  return true;
+  return planes;
 }
 
 // Without VNNI both halves of B and of A take registers too, and a mask and a product (on ARM in
@@ -87,13 +90,14 @@ int64_t Shift(const SocSpec& soc, DType a) {
   return a == DType::kI8 && !OnMatrixUnit(soc, 4) ? 128 : 0;
 }
 
-// Byte (k, col) of B' and its column sums, packed.
+// Byte (k, col) of B' and its column sums, packed. Where B' has two planes, a panel holds the
+// first's bytes, then what they lack.
 struct PackedB {
   int bytes = -1, sums = -1;  // numbers of the packs
 };
 
 PackedB PackBytes(CubeBuild& build, ValueId source, const std::string& form, int64_t depth,
-                  int64_t columns, int nb, std::vector<int64_t> zeros,
+                  int64_t columns, int planes, int nb, std::vector<int64_t> zeros,
                   std::function<int64_t(int64_t k, int64_t col)> at) {
   const int64_t panels = (columns + nb - 1) / nb;
   // Element of B' at (k, col); `at` gives its place in the constant, or -1 where there is none.
@@ -103,14 +107,19 @@ PackedB PackBytes(CubeBuild& build, ValueId source, const std::string& form, int
     return i < 0 ? 0 : IntAt(c, i) - zeros[col];
   };
   std::string key = form;
-  Pack bytes{source, fmt::format("bytes {} in panels of {}", key, nb), panels * depth * nb, {}};
+  Pack bytes{
+      source, fmt::format("bytes {} in panels of {}", key, nb), panels * planes * depth * nb, {}};
   bytes.fill = [=](const Constant& c, std::byte* out) {
     int8_t* to = reinterpret_cast<int8_t*>(out);
     for (int64_t p = 0; p < panels; ++p)
-      for (int64_t k = 0; k < depth; k += 4)
+      for (int64_t k = 0; k < planes * depth; k += 4)
         for (int64_t col = p * nb; col < (p + 1) * nb; ++col)
-          for (int64_t j = k; j < k + 4; ++j)
-            *to++ = static_cast<int8_t>(col < columns ? element(c, j, col) : 0);
+          for (int64_t j = k; j < k + 4; ++j) {
+            int64_t v = col < columns ? element(c, j % depth, col) : 0;
+            for (int64_t plane = j / depth; plane > 0; --plane)
+              v -= std::clamp<int64_t>(v, -128, 127);
+            *to++ = static_cast<int8_t>(std::clamp<int64_t>(v, -128, 127));
+          }
   };
   Pack sums{source, fmt::format("sums {} of {}", key, panels * nb), panels * nb * 4, {}};
   sums.fill = [=](const Constant& c, std::byte* out) {
@@ -141,30 +150,34 @@ class ByteConv {
       : build_(g, region, soc), soc_(soc), s_(s) {
     o_ = s.o.value();
     GE_CHECK(ZerosOfColumns(g, g.node(region.anchor), o_, &zeros_));
+    const Constant& w = *g.ConstantOf(s.weights);
+    planes_ = PlanesOf(w, zeros_, w.Elements() / o_);
   }
 
   Lowered Run() {
     in_ = PadInput(build_, s_);
     Choose();
     const int64_t c0 = in_.c0, kh = s_.kh, kw = s_.kw, channels = s_.c.value();
-    packed_ = PackBytes(build_, s_.weights, fmt::format("channels by {} {}", c0, ZerosKey(zeros_)),
-                        Blocks() * kh * kw * c0, o_, nb_, zeros_, [=](int64_t k, int64_t col) {
-                          const int64_t c = k / (kh * kw * c0) * c0 + k % c0,
-                                        window = k / c0 % (kh * kw);
-                          return c < channels ? (col * channels + c) * kh * kw + window : -1;
-                        });
+    packed_ =
+        PackBytes(build_, s_.weights, fmt::format("channels by {} {}", c0, ZerosKey(zeros_)),
+                  Blocks() * kh * kw * c0, o_, planes_, nb_, zeros_, [=](int64_t k, int64_t col) {
+                    const int64_t c = k / (kh * kw * c0) * c0 + k % c0, window = k / c0 % (kh * kw);
+                    return c < channels ? (col * channels + c) * kh * kw + window : -1;
+                  });
     // The analyser takes the function that PackBytes keeps for a leak.
     // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks)
-    build_.AddKernel(fmt::format("bytes {}x{} batch {}x{}x{}{}", tile_.m, nb_, Blocks(), kh,
-                                 RowOfWindow() ? 1 : kw, flat_ ? " flat" : ""),
-                     [&](LoweringContext& c) { Kernel(c); });
+    build_.AddKernel(
+        fmt::format("bytes {}x{} batch {}x{}x{}{}{}", tile_.m, nb_, Blocks(), kh,
+                    RowOfWindow() ? 1 : kw, planes_ > 1 ? fmt::format(" {} times", planes_) : "",
+                    flat_ ? " flat" : ""),
+        [&](LoweringContext& c) { Kernel(c); });
     build_.AddBorders();
     return std::move(build_.lowered);
   }
 
  private:
   int64_t Blocks() const { return (s_.c.value() + in_.c0 - 1) / in_.c0; }
-  int64_t Depth() const { return Blocks() * in_.c0 * s_.kh * s_.kw; }
+  int64_t Depth() const { return planes_ * Blocks() * in_.c0 * s_.kh * s_.kw; }
   // One block of channels: a row of the window is one run of bytes.
   bool RowOfWindow() const { return Blocks() == 1 && s_.dw == 1 && in_.sx.IsConst(in_.c0); }
 
@@ -202,7 +215,7 @@ class ByteConv {
     const auto& packs = build_.lowered.packs;
     b_ = c.AddArg({KernelArg::Kind::kPack, packed_.bytes}, "w", DType::kI8,
                   packs[packed_.bytes].bytes, false);
-    if (Zero() != 0) {
+    if (s_.zero_value != kNone || Zero() != 0) {
       sums_ = c.AddArg({KernelArg::Kind::kPack, packed_.sums}, "sums", DType::kI32,
                        packs[packed_.sums].bytes / 4, false);
     }
@@ -244,7 +257,7 @@ class ByteConv {
       g.batch.push_back({s, extent});
       return s;
     };
-    Expr c1 = symbol("c1", Blocks()), i = symbol("i", s_.kh),
+    Expr plane = symbol("plane", planes_), c1 = symbol("c1", Blocks()), i = symbol("i", s_.kh),
          j = RowOfWindow() ? Expr(0) : symbol("j", s_.kw);
     g.m = m;
     g.n = nb_;
@@ -258,27 +271,31 @@ class ByteConv {
     g.a_row = in_.sx * s_.sw;
     g.a_k = 1;
     g.b_buffer = b_;
-    g.b = (((panel * Blocks() + c1) * s_.kh + i) * s_.kw + j) * (c0 * nb_);
+    g.b = ((((panel * planes_ + plane) * Blocks() + c1) * s_.kh + i) * s_.kw + j) * (c0 * nb_);
     g.b_k = nb_ * 4;
     if (HintValue(s_.oh * s_.ow) > tile_.m)
       g.prefetch = PanelAhead(soc_, Depth() * nb_, panels_, 1);
+    const Val zero = sums_ >= 0 ? Zero(c) : Val();
     c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
       Expr channel = panel * nb_ + col, at = x + row;
-      const bool plane = flat_ && s_.rank == 4;
-      if (Zero() != 0) {
-        auto zero = c.b().ConstInt(DType::kI32, Zero());
-        acc = acc - c.b().Load(sums_, channel) * zero;
-      }
-      const Expr ox = plane ? Mod(at, pitch_) : at;
+      const bool image = flat_ && s_.rank == 4;
+      if (sums_ >= 0) acc = acc - c.b().Load(sums_, channel) * zero;
+      const Expr ox = image ? Mod(at, pitch_) : at;
       auto yield = [&] {
-        c.Yield(s_.y, s_.At(n, channel, plane ? FloorDiv(at, pitch_) : y, ox), acc);
+        c.Yield(s_.y, s_.At(n, channel, image ? FloorDiv(at, pitch_) : y, ox), acc);
       };
-      if (!plane || pitch_ == s_.ow) return yield();
+      if (!image || pitch_ == s_.ow) return yield();
       c.b().If(c.b().Cast(c.b().Index(Lt(ox, s_.ow)), DType::kBool), yield);
     });
   }
 
   int64_t Zero() const { return s_.zero + Shift(soc_, s_.type); }
+  // The input's zero point, as a number for what is multiplied.
+  Val Zero(LoweringContext& c) const {
+    if (s_.zero_value == kNone) return c.b().ConstInt(DType::kI32, Zero());
+    const Index scalar(c.graph().value(s_.zero_value).type.dims.size(), Expr(0));
+    return c.b().Let(c.Read(s_.zero_value, scalar) + c.b().ConstInt(DType::kI32, Zero()));
+  }
 
   CubeBuild build_;
   const SocSpec& soc_;
@@ -290,7 +307,7 @@ class ByteConv {
   int64_t o_ = 1, chunk_ = 1, panels_ = 1;
   std::vector<int64_t> zeros_;
   PackedB packed_;
-  int nb_ = 16, a_ = -1, b_ = -1, sums_ = -1;
+  int planes_ = 1, nb_ = 16, a_ = -1, b_ = -1, sums_ = -1;
 };
 
 // Rows of A are read where they lie if there are whole groups of k, else from a copy.
@@ -305,6 +322,7 @@ class ByteMatMul {
     rows_ = Product({a.begin(), a.end() - 1});
     a_type_ = g.value(node_.inputs[0]).type.dtype;
     GE_CHECK(ZerosOfColumns(g, node_, n_, &zeros_));
+    planes_ = PlanesOf(*g.ConstantOf(node_.inputs[1]), zeros_, 1);
   }
 
   Lowered Run() {
@@ -312,11 +330,12 @@ class ByteMatMul {
     if (!direct_) StageA();
     Choose();
     const int64_t k_real = k_, n = n_;
-    packed_ =
-        PackBytes(build_, node_.inputs[1], "rows " + ZerosKey(zeros_), depth_, n_, nb_, zeros_,
-                  [=](int64_t k, int64_t col) { return k < k_real ? k * n + col : int64_t{-1}; });
+    packed_ = PackBytes(
+        build_, node_.inputs[1], "rows " + ZerosKey(zeros_), depth_, n_, planes_, nb_, zeros_,
+        [=](int64_t k, int64_t col) { return k < k_real ? k * n + col : int64_t{-1}; });
     build_.AddKernel(
-        fmt::format("bytes {}x{} rows {} of {}", tile_.m, nb_, group_, ToString(rows_)),
+        fmt::format("bytes {}x{} rows {} of {}{}", tile_.m, nb_, group_, ToString(rows_),
+                    planes_ > 1 ? fmt::format(" {} times", planes_) : ""),
         [&](LoweringContext& c) { Kernel(c); });
     build_.AddBorders();
     return std::move(build_.lowered);
@@ -370,7 +389,8 @@ class ByteMatMul {
     if (!rows_.IsConst()) tile_.m = MaxByteRows(soc_, tile_.nv);
     nb_ = tile_.nv * soc_.F32Lanes();
     panels_ = (n_ + nb_ - 1) / nb_;
-    const double ns_per_row = static_cast<double>(depth_ * nb_) / MacsPerCycle(soc_, 4) / soc_.ghz;
+    const double ns_per_row =
+        static_cast<double>(planes_ * depth_ * nb_) / MacsPerCycle(soc_, 4) / soc_.ghz;
     auto round = [&](double r) {
       return std::max<int64_t>(static_cast<int64_t>(r) / tile_.m, 1) * tile_.m;
     };
@@ -444,7 +464,13 @@ class ByteMatMul {
     g.a_row = depth_;
     g.a_k = 1;
     g.b_buffer = b_;
-    g.b = panel * (depth_ * nb_);
+    g.b = panel * (planes_ * depth_ * nb_);
+    if (planes_ > 1) {
+      const Expr plane =
+          c.b().arena().Fresh("plane", {.lo = 0, .hi = planes_ - 1, .extent = planes_});
+      g.batch.push_back({plane, planes_});
+      g.b = g.b + plane * (depth_ * nb_);
+    }
     g.b_k = nb_ * 4;
     c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
       Expr r = first + row, column = panel * nb_ + col;
@@ -475,7 +501,7 @@ class ByteMatMul {
   const Node& node_;
   CubeBuild build_;
   const SocSpec& soc_;
-  int64_t k_ = 0, depth_ = 0, n_ = 0, panels_ = 1, group_ = 1;
+  int64_t k_ = 0, depth_ = 0, n_ = 0, planes_ = 1, panels_ = 1, group_ = 1;
   Expr rows_;
   std::vector<int64_t> zeros_;
   GemmTile tile_;
@@ -493,7 +519,7 @@ bool SupportsByteMatMul(const Graph& g, const Node& node) {
     return false;
   if (HasOperand(node, 2) && !g.value(node.inputs[2]).type.Elements().IsConst(1)) return false;
   std::vector<int64_t> zeros;
-  return ZerosOfColumns(g, node, constant->dims[1], &zeros) && FitsInBytes(*constant, zeros, 1);
+  return ZerosOfColumns(g, node, constant->dims[1], &zeros);
 }
 
 bool SupportsByteConv(const Graph& g, const Node& node) {
@@ -501,8 +527,7 @@ bool SupportsByteConv(const Graph& g, const Node& node) {
   if (!s || !IsByte(s->type) || s->group != 1) return false;
   const Constant& w = *g.ConstantOf(s->weights);
   std::vector<int64_t> zeros;
-  return IsByte(w.dtype) && ZerosOfColumns(g, node, s->o.value(), &zeros) &&
-         FitsInBytes(w, zeros, w.Elements() / s->o.value());
+  return IsByte(w.dtype) && ZerosOfColumns(g, node, s->o.value(), &zeros);
 }
 
 }  // namespace

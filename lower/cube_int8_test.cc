@@ -140,13 +140,39 @@ TEST(CubeBytes, ConvCopiesAnInputWithAnotherFill) {
       });
 }
 
-TEST(CubeBytes, NineBitWeightsAreLeftToTheGeneralPath) {
-  auto parsed = ParseGraph(
-      "graph g(%x: u8[4,8], %w: u8[8,16]) -> (%y) {"
-      " %z = const u8[] {7} %b = const u8[] {3} %y = MatMulInteger(%x, %w, %z, %b) }");
-  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
-  MakeWeights(**parsed);
-  EXPECT_FALSE(CubeSupports(**parsed, WholeGraph(**parsed), Soc(64, true), {}));
+// B less its zero point needs nine bits: it is the sum of two or three matrices of bytes.
+TEST(CubeBytes, WeightsBeyondBytes) {
+  for (const char* zero : {"3", "255"})
+    ExpectSame(
+        fmt::format("graph g(%x: u8[5,13], %w: u8[13,35], %z: u8[1]) -> (%y) {{"
+                    " %b = const u8[] {{{}}} %y = MatMulInteger(%x, %w, %z, %b) }}",
+                    zero));
+  ExpectSame(
+      "graph g(%x: i8[1,20,6,7], %w: i8[18,20,3,2]) -> (%y) { %z = const i8[] {-3}"
+      " %b = const i8[] {-128} %y = ConvInteger(%x, %w, %z, %b) {pads=[1,0,1,1]} }");
+  ExpectSame(
+      "graph g(%x: u8[1,3,6,7], %w: u8[18,3,3,3]) -> (%y) {"
+      " %y = ConvInteger(%x, %w) {pads=[1,1,1,1]} }");
+}
+
+// As dynamic quantisation makes it: the zero point, and so what pads count as, comes with the
+// values.
+TEST(CubeBytes, ConvWithAZeroPointKnownAtRunTime) {
+  const auto block = [](Graph& g) {
+    g.value(g.inputs[0]).type.layout = Nc1hwc0(4, 16);
+    g.value(g.inputs[0]).halo = {{2, 1, 1, 0}, {3, 1, 1, 0}};
+  };
+  ExpectSame(
+      "graph g(%x: u8[1,32,6,5], %w: i8[48,32,3,3], %z: u8[1]) -> (%y) {"
+      " %y = ConvInteger(%x, %w, %z) {pads=[1,1,1,1]} }",
+      block);
+  ExpectSame(
+      "graph g(%x: u8[1,32,6,5], %w: i8[48,32,1,1], %z: u8[1]) -> (%y) {"
+      " %y = ConvInteger(%x, %w, %z) }",
+      block);
+  ExpectSame(
+      "graph g(%x: i8[2,3,9], %w: u8[20,3,3], %z: i8[]) -> (%y) { %b = const u8[] {121}"
+      " %y = ConvInteger(%x, %w, %z, %b) {pads=[1,1], strides=[2]} }");
 }
 
 // One constant scale: clamped first, then divided; equal to the formula for all numbers around the
