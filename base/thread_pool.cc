@@ -29,6 +29,18 @@ constexpr auto kSpin = std::chrono::microseconds(40);
 constexpr int kPausesPerLook = 32;  // pauses between two looks at the clock
 constexpr uint64_t kPart = 4;       // a worker takes this part of what its range still has
 
+// Standing alone (NoteWait). In nanoseconds:
+constexpr int64_t kLongWait = 200'000;     // shorter waits are a chunk's, not the scheduler's
+constexpr int64_t kWatch = 1'000'000'000;  // jobs are timed for so long after a long wait
+constexpr int64_t kLongestAlone = 200'000'000;
+// A loss is followed by so many times its length alone, at first, and where losses follow each
+// other.
+constexpr int64_t kLeastPatience = 2, kMostPatience = 32;
+
+int64_t Now() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 void Pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -156,6 +168,12 @@ void ThreadPool::Run(Fn fn, void* context, int64_t chunks) {
     fn(context, 0, 0, chunks);
     return;
   }
+  const int64_t begin = watch_until_ == 0 ? 0 : Watched();
+  if (begin < alone_until_) {
+    busy_.store(false, std::memory_order_release);
+    fn(context, 0, 0, chunks);
+    return;
+  }
   const int64_t step = (chunks + kMostSteps - 1) / kMostSteps, steps = (chunks + step - 1) / step;
   const int64_t sharers = std::min<int64_t>(size(), steps);
   finished_.store(0, std::memory_order_relaxed);
@@ -173,10 +191,42 @@ void ThreadPool::Run(Fn fn, void* context, int64_t chunks) {
   }
   if (sleepers_.load() > 0) Wake();
 
-  const int64_t others = steps - Drain(0);
+  const int64_t mine = Drain(0), others = steps - mine;
   const auto finished = [&] { return finished_.load(std::memory_order_acquire) == others; };
-  while (!SpinUntil(finished)) sched_yield();
+  if (!SpinUntil(finished)) {
+    const int64_t idle = Now() - std::chrono::nanoseconds(kSpin).count();
+    do {
+      sched_yield();
+    } while (!SpinUntil(finished));
+    NoteWait(begin, idle, Now(), mine, steps);
+  }
   busy_.store(false, std::memory_order_release);
+}
+
+// The time; when none of the last jobs had to wait, jobs are no longer timed.
+int64_t ThreadPool::Watched() {
+  const int64_t now = Now();
+  if (now > watch_until_) watch_until_ = alone_until_ = alone_for_ = 0;
+  return now;
+}
+
+// Where another program keeps a worker from its CPU, what the worker has taken waits for some
+// milliseconds: a job lasts longer than it does alone. Then the next jobs are done alone, for a
+// multiple of what was lost; twice as long if the workers, asked again, make a loss sooner than
+// they were let alone. What a job takes alone follows from the caller's own part of it: that a
+// worker is the last to end a long chunk is no loss. The first long wait only has jobs timed.
+void ThreadPool::NoteWait(int64_t begin, int64_t idle, int64_t end, int64_t mine, int64_t steps) {
+  if (end - idle < kLongWait) return;
+  if (begin > 0 && mine > 0) {
+    const int64_t lost = end - begin - (idle - begin) / mine * steps;
+    if (lost > kLongWait) {
+      const bool again = end - alone_until_ < alone_for_;
+      patience_ = again ? std::min(2 * patience_, kMostPatience) : kLeastPatience;
+      alone_for_ = std::min(lost * patience_, kLongestAlone);
+      alone_until_ = end + alone_for_;
+    }
+  }
+  watch_until_ = std::max(end, alone_until_) + kWatch;
 }
 
 void ThreadPool::Wake() {

@@ -6,7 +6,8 @@
 // first, end}, changed by compare-and-swap, so a late worker can never run a piece of a job that is
 // over. Workers spin for some microseconds between jobs and then sleep. They run jobs only; they
 // never wait for each other. When the pool is busy with another thread's job, the caller does its
-// job alone.
+// job alone; so it does for a while after workers that other programs keep from their CPUs have
+// made a job last longer than it does alone.
 #pragma once
 
 #include <atomic>
@@ -53,6 +54,8 @@ class ThreadPool {
   int64_t Drain(int worker);
   void Sleep(int worker, uint64_t seen);
   void StandAside();
+  int64_t Watched();
+  void NoteWait(int64_t begin, int64_t idle, int64_t end, int64_t mine, int64_t steps);
 
   std::vector<Share> shares_;                        // one per worker; the caller's is the first
   alignas(kLine) std::atomic<int64_t> finished_{0};  // steps done of the current job by workers
@@ -60,8 +63,12 @@ class ThreadPool {
   std::atomic<int> sleepers_{0};
   std::atomic<bool> stop_{false};
   alignas(kLine) std::atomic<bool> busy_{false};  // a caller owns the pool
-  uint64_t epoch_ = 0;                            // the caller's that owns the pool
-  std::vector<std::atomic<int>> slept_on_;        // CPU where each worker fell asleep last, or -1
+  // The caller's that owns the pool:
+  uint64_t epoch_ = 0;
+  int64_t watch_until_ = 0;  // ns; jobs are timed as long as one of the last had to wait; 0: not
+  int64_t alone_until_ = 0;  // ns; workers are not asked before; 0 unless jobs are timed
+  int64_t alone_for_ = 0, patience_ = 0;    // ns, and that in losses
+  std::vector<std::atomic<int>> slept_on_;  // CPU where each worker fell asleep last, or -1
   std::vector<std::thread> workers_;
 };
 

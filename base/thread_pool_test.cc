@@ -105,7 +105,8 @@ TEST(ThreadPoolTest, SleepersWake) {
         [](void* context, int, int64_t, int64_t) {
           auto* here = static_cast<std::atomic<int>*>(context);
           ++*here;
-          while (*here < 2) sched_yield();
+          const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+          while (*here < 2 && std::chrono::steady_clock::now() < until) sched_yield();
         },
         &present, 2);
     ASSERT_EQ(present, 2);
@@ -175,6 +176,60 @@ TEST(ThreadPoolTest, WorkersDoNotWakeBehindTheCaller) {
     apart += own == before.cpu[1] && after.cpu[1] >= 0 && after.cpu[1] != own;
   }
   EXPECT_EQ(apart, 5);
+}
+
+// Jobs of chunks that the caller does in 20 us each; a worker is held up, as by another program, in
+// the first of its own, as long as `held`.
+struct HeldUp {
+  std::atomic<bool> held{true};
+  std::atomic<int64_t> helped{0}, done{0};
+  static void Work(void* context, int worker, int64_t begin, int64_t end) {
+    auto* self = static_cast<HeldUp*>(context);
+    self->done += end - begin;
+    if (worker != 0) ++self->helped;
+    if (worker != 0 && self->held) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    const auto until =
+        std::chrono::steady_clock::now() + (end - begin) * std::chrono::microseconds(20);
+    while (std::chrono::steady_clock::now() < until) continue;
+  }
+};
+
+TEST(ThreadPoolTest, WorkersThatAreHeldUpAreAskedSeldom) {
+  ThreadPool pool(2);
+  HeldUp work;
+  constexpr int64_t kJobs = 1000, kChunks = 16;
+  for (int64_t job = 0; job < kJobs; ++job) pool.Run(HeldUp::Work, &work, kChunks);
+  EXPECT_EQ(work.done, kJobs * kChunks);
+  EXPECT_LT(work.helped, kJobs / 4);
+  // They are asked again once nothing holds them up.
+  work.held = false, work.helped = 0;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (work.helped == 0 && std::chrono::steady_clock::now() < until)
+    pool.Run(HeldUp::Work, &work, kChunks);
+  EXPECT_GT(work.helped, 0);
+}
+
+// Three chunks of 2 ms for two threads: one of them waits for the other, which is no loss. A pool
+// that stands alone does a job as one piece. Other programs may run beside the test, and hold up a
+// worker indeed: one attempt without that is enough.
+TEST(ThreadPoolTest, FewLongChunksAreShared) {
+  int attempts = 0;
+  for (int whole = 1; whole > 0 && attempts < 50; ++attempts) {
+    ThreadPool pool(2);
+    std::atomic<int> pieces{0};
+    whole = 0;
+    for (int job = 0; job < 10; ++job) {
+      pieces = 0;
+      pool.Run(
+          [](void* context, int, int64_t begin, int64_t end) {
+            ++*static_cast<std::atomic<int>*>(context);
+            std::this_thread::sleep_for((end - begin) * std::chrono::milliseconds(2));
+          },
+          &pieces, 3);
+      whole += pieces == 1;
+    }
+  }
+  EXPECT_LT(attempts, 50);
 }
 
 // Jobs so short that the caller often ends one, and deals out the next, while a worker still looks
