@@ -19,6 +19,11 @@ bool IsConv(const Node& n) {
          (n.op->name == "Conv" || n.op->name == "ConvTranspose");
 }
 
+bool IsRecurrent(const Node& n) {
+  return n.op->domain == "ge" &&
+         (n.op->name == "LSTM" || n.op->name == "GRU" || n.op->name == "RNN");
+}
+
 bool IsAttend(const Node& n) { return n.op->domain == "ge" && n.op->name == "Attend"; }
 
 }  // namespace
@@ -32,6 +37,7 @@ bool CubeSupports(const Graph& g, const Region& region, const SocSpec& soc, cons
   }
   if (IsBytes(node)) return SupportsBytes(g, region);
   if (IsAttend(node)) return SupportsAttend(g, region, soc);
+  if (IsRecurrent(node)) return SupportsRecurrent(g, region);
   if (IsMatMul(node)) return SupportsMatMul(g, region, soc);
   return IsConv(node) && SupportsConv(g, region, soc);
 }
@@ -39,6 +45,7 @@ bool CubeSupports(const Graph& g, const Region& region, const SocSpec& soc, cons
 Lowered LowerCube(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy) {
   if (IsBytes(g.node(region.anchor))) return LowerCubeBytes(g, region, soc);
   if (IsAttend(g.node(region.anchor))) return LowerCubeAttend(g, region, soc, policy);
+  if (IsRecurrent(g.node(region.anchor))) return LowerCubeRecurrent(g, region, soc);
   if (IsConv(g.node(region.anchor))) return LowerCubeConv(g, region, soc, policy);
   return LowerCubeMatMul(g, region, soc, policy);
 }

@@ -135,6 +135,8 @@ Lowered LowerCubeAttend(const Graph& g, const Region& region, const SocSpec& soc
 Lowered LowerCubeConv(const Graph& g, const Region& region, const SocSpec& soc,
                       const Policy& policy);
 Lowered LowerCubeBytes(const Graph& g, const Region& region, const SocSpec& soc);
+Lowered LowerCubeRecurrent(const Graph& g, const Region& region, const SocSpec& soc);
+bool SupportsRecurrent(const Graph& g, const Region& region);
 bool SupportsBytes(const Graph& g, const Region& region);
 bool SupportsMatMul(const Graph& g, const Region& region, const SocSpec& soc);
 bool SupportsAttend(const Graph& g, const Region& region, const SocSpec& soc);

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "ir/expand.h"
 #include "ops/shapes.h"
 
 namespace ge {
@@ -90,21 +91,67 @@ Status InferRecurrent(InferContext& c, int gates, int activations_per_direction,
   return {};
 }
 
+Status InferRecurrence(InferContext& c, bool has_cell) {
+  const bool batch_first = c.Int("layout", 0) != 0;
+  const Dims &p = c.In(0).dims, &r = c.In(1).dims;
+  const Expr seq = p[batch_first ? 1 : 0], batch = p[batch_first ? 0 : 1], dirs = p[2],
+             hidden = r[2];
+  const DType t = c.In(0).dtype;
+  const Dims last = batch_first ? Dims{batch, dirs, hidden} : Dims{dirs, batch, hidden};
+  c.Out(0, t, batch_first ? Dims{batch, seq, dirs, hidden} : Dims{seq, dirs, batch, hidden});
+  c.Out(1, t, last);
+  if (has_cell) c.Out(2, t, last);
+  return {};
+}
+
+int GatesOf(const Node& n) { return n.op->name == "LSTM" ? 4 : n.op->name == "GRU" ? 3 : 1; }
+
+bool ExpandRecurrent(Graph& g, NodeId n) {
+  ExpandBuilder e(g, n);
+  const Dims x = e.Dims(e.In(0)), r = e.Dims(e.In(2));
+  const DType out = e.Type(e.In(0)), type = ComputeType(out);
+  auto operand = [&](int i) { return e.Has(i) ? e.Cast(e.In(i), type) : kNone; };
+  const Expr dirs = r[0], sums = r[1];
+  const ValueId rows = e.Reshape(operand(0), {x[0] * x[1], x[2]});
+  const ValueId weights = e.Reshape(operand(1), {dirs * sums, x[2]});
+  std::vector<ValueId> product = {rows, weights};
+  ValueId of_state = kNone;
+  if (e.Has(3)) {
+    const ValueId both = e.Reshape(operand(3), {dirs, 2, sums});
+    auto half = [&](int64_t i) {
+      return e.Op("Slice", {both, e.Ints({i}), e.Ints({i + 1}), e.Ints({1})});
+    };
+    product.push_back(e.Reshape(half(0), {dirs * sums}));
+    of_state = e.Reshape(half(1), {dirs, sums});
+  }
+  const ValueId p = e.Op("Gemm", product, {{"transB", int64_t{1}}});
+  std::vector<ValueId> inputs = {e.Reshape(p, {x[0], x[1], dirs, sums}), operand(2), of_state,
+                                 e.In(4)};
+  for (int i = 5; i < 8; ++i) inputs.push_back(operand(i));
+  Attrs attrs;
+  for (const auto& [name, value] : e.node().attrs) attrs[name] = value;
+  std::vector<ValueId> y =
+      e.Ops("ge." + e.node().op->name, inputs, e.NumOutputs(), std::move(attrs));
+  for (int o = 0; o < e.NumOutputs(); ++o) y[o] = e.Wants(o) ? e.Cast(y[o], out) : kNone;
+  return e.Done(y);
+}
+
 Recurrent::Recurrent(Lowering& lowering, int num_gates,
-                     std::vector<std::string> default_activations)
+                     std::vector<std::string> default_activations, const Dots* how)
     : l(lowering),
       gates(num_gates),
-      activations_per_direction(static_cast<int>(default_activations.size())) {
-  const Dims &x = l.In(0).dims, &r = l.In(2).dims;
+      activations_per_direction(static_cast<int>(default_activations.size())),
+      dots(how) {
+  const Dims &p = l.In(0).dims, &r = l.In(1).dims;
   batch_first = l.Int("layout", 0) != 0;
-  seq = x[batch_first ? 1 : 0];
-  batch = x[batch_first ? 0 : 1];
-  input = x[2];
+  seq = p[batch_first ? 1 : 0];
+  batch = p[batch_first ? 0 : 1];
+  dirs = p[2];
   hidden = r[2];
-  dirs = Directions(l.Str("direction", "forward"));
   t = ComputeType(l.In(0).dtype);
   activations = AttrOr<std::vector<std::string>>(l.node, "activations", {});
-  while (static_cast<int64_t>(activations.size()) < dirs.value() * activations_per_direction)
+  const int64_t wanted = Directions(l.Str("direction", "forward")) * activations_per_direction;
+  while (static_cast<int64_t>(activations.size()) < wanted)
     activations.push_back(default_activations[activations.size() % default_activations.size()]);
   alpha = AttrOr<std::vector<float>>(l.node, "activation_alpha", {});
   beta = AttrOr<std::vector<float>>(l.node, "activation_beta", {});
@@ -112,16 +159,32 @@ Recurrent::Recurrent(Lowering& lowering, int num_gates,
 }
 
 void Recurrent::ForChunks(const std::function<void(const Chunk&)>& body) const {
-  l.ForEach({dirs, batch}, false,
-            [&](const Index& i) { body({dirs.IsConst(1) ? Expr(0) : i[0], i[1]}); });
+  if (dots == nullptr)
+    return l.ForEach({dirs, batch}, false,
+                     [&](const Index& i) { body({dirs.IsConst(1) ? Expr(0) : i[0], i[1]}); });
+  const int64_t most = dots->rows;
+  const Expr groups = CeilDiv(batch, most);
+  l.b.For("p", dirs * groups, LoopKind::kParallel, [&](Expr p) {
+    const Expr first = (groups.IsConst(1) ? Expr(0) : Mod(p, groups)) * most;
+    body({dirs.IsConst(1)     ? Expr(0)
+          : groups.IsConst(1) ? p
+                              : FloorDiv(p, groups),
+          first, DivisibleBy(batch, most) ? Expr(most) : Min(most, batch - first)});
+  });
+}
+
+void Recurrent::ForCells(const Chunk& c, const std::function<void(Expr, Expr)>& body) const {
+  auto row = [&](Expr i) { l.b.For("j", hidden, LoopKind::kVector, [&](Expr j) { body(i, j); }); };
+  if (c.rows.IsConst(1)) return row(0);
+  l.b.For("row", c.rows, LoopKind::kSerial, row);
 }
 
 void Recurrent::Walk(const Chunk& c, const std::function<void(Expr)>& step,
                      const std::function<void(Expr)>& idle) const {
   auto& b = l.b;
   Expr length = seq;
-  if (l.Has(4)) {
-    const Val given = b.Cast(l.Load(4, {c.batch}), DType::kI64);
+  if (l.Has(3)) {
+    const Val given = b.Cast(l.Load(3, {c.batch}), DType::kI64);
     length =
         b.LetIndex(Max(Min(given, b.Index(seq)), b.ConstInt(DType::kI64, 0)), 0, Bounds(seq).hi);
   }
@@ -131,35 +194,43 @@ void Recurrent::Walk(const Chunk& c, const std::function<void(Expr)>& step,
   if (length != seq) b.For("t", seq - length, LoopKind::kSerial, [&](Expr s) { idle(length + s); });
 }
 
+int Recurrent::Buffer(std::string_view name, int parts) const {
+  return l.b.Alloc(name, t, hidden * parts * (dots ? dots->rows : 1));
+}
+
 int Recurrent::State(std::string_view name, int initial, const Chunk& c) const {
-  auto& b = l.b;
-  const int state = b.Alloc(name, t, hidden);
-  b.For("j", hidden, LoopKind::kVector, [&](Expr j) {
-    const Index at = batch_first ? Index{c.batch, c.dir, j} : Index{c.dir, c.batch, j};
-    b.Store(state, j, l.Has(initial) ? l.Load(initial, at) : b.Const(t, 0));
+  const int state = Buffer(name, 1);
+  ForCells(c, [&](Expr row, Expr j) {
+    const Expr entry = c.batch + row;
+    const Index at = batch_first ? Index{entry, c.dir, j} : Index{c.dir, entry, j};
+    l.b.Store(state, row * hidden + j, l.Has(initial) ? l.Load(initial, at) : l.b.Const(t, 0));
   });
   return state;
 }
 
-Val Recurrent::Bias(const Chunk& c, int gate_of_both, Expr j) const {
-  return l.Load(3, {c.dir, hidden * gate_of_both + j});
+Val Recurrent::At(const Chunk& c, Expr time, Expr row, Expr n) const {
+  const Expr entry = c.batch + row;
+  return l.Load(0, batch_first ? Index{entry, time, c.dir, n} : Index{time, entry, c.dir, n});
 }
 
-Val Recurrent::FromInput(const Chunk& c, Expr time, int gate, Expr j) const {
-  const Expr row = hidden * gate + j;
-  const Val sum = l.b.Reduce(ReduceOp::kSum, {input}, [&](auto& i) {
-    const Index at = batch_first ? Index{c.batch, time, i[0]} : Index{time, c.batch, i[0]};
-    return l.Load(0, at) * l.Load(1, {c.dir, row, i[0]});
-  });
-  return l.Has(3) ? sum + Bias(c, gate, j) : sum;
+Val Recurrent::FromInput(const Chunk& c, Expr time, int gate, Expr row, Expr j) const {
+  return At(c, time, row, hidden * gate + j);
 }
 
-Val Recurrent::FromState(const Chunk& c, int state, int gate, Expr j) const {
-  const Expr row = hidden * gate + j;
-  const Val sum = l.b.Reduce(ReduceOp::kSum, {hidden}, [&](auto& i) {
-    return l.b.Load(state, i[0]) * l.Load(2, {c.dir, row, i[0]});
+void Recurrent::Sums(const Chunk& c, Expr time, int state, int first_gate, int num_gates,
+                     bool input, int into) const {
+  const Expr first = hidden * first_gate, count = hidden * num_gates;
+  auto sink = [&](Expr row, Expr n, Val sum) {
+    if (l.Has(2)) sum = sum + l.Load(2, {c.dir, n});
+    if (input) sum = sum + At(c, time, row, n);
+    l.b.Store(into, row * (hidden * gates) + n, sum);
+  };
+  if (dots) return dots->sums(c, state, first, count, sink);
+  l.b.For("n", count, LoopKind::kSerial, [&](Expr n) {
+    sink(0, first + n, l.b.Reduce(ReduceOp::kSum, {hidden}, [&](auto& i) {
+      return l.b.Load(state, i[0]) * l.Load(1, {c.dir, first + n, i[0]});
+    }));
   });
-  return l.Has(3) ? sum + Bias(c, gates + gate, j) : sum;
 }
 
 Val Recurrent::Clipped(Val v) const {
@@ -205,16 +276,18 @@ bool Recurrent::Wants(int output) const {
   return output < static_cast<int>(l.node.outputs.size()) && l.node.outputs[output] != kNone;
 }
 
-void Recurrent::YieldY(const Chunk& c, Expr time, Expr j, Val v) const {
+void Recurrent::YieldY(const Chunk& c, Expr time, Expr row, Expr j, Val v) const {
   if (!Wants(0)) return;
-  l.Yield(0, batch_first ? Index{c.batch, time, c.dir, j} : Index{time, c.dir, c.batch, j}, v);
+  const Expr entry = c.batch + row;
+  l.Yield(0, batch_first ? Index{entry, time, c.dir, j} : Index{time, c.dir, entry, j}, v);
 }
 
 void Recurrent::YieldLast(int output, const Chunk& c, int state) const {
   if (!Wants(output)) return;
-  l.b.For("j", hidden, LoopKind::kVector, [&](Expr j) {
-    l.Yield(output, batch_first ? Index{c.batch, c.dir, j} : Index{c.dir, c.batch, j},
-            l.b.Load(state, j));
+  ForCells(c, [&](Expr row, Expr j) {
+    const Expr entry = c.batch + row;
+    l.Yield(output, batch_first ? Index{entry, c.dir, j} : Index{c.dir, entry, j},
+            l.b.Load(state, row * hidden + j));
   });
 }
 

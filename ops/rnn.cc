@@ -20,26 +20,27 @@ using Chunk = Recurrent::Chunk;
 Status InferRnn(InferContext& c) { return InferRecurrent(c, 1, 1, false); }
 Status InferGru(InferContext& c) { return InferRecurrent(c, 3, 2, false); }
 Status InferLstm(InferContext& c) { return InferRecurrent(c, 4, 3, true); }
+Status InferRecurrence2(InferContext& c) { return InferRecurrence(c, false); }
+Status InferRecurrence3(InferContext& c) { return InferRecurrence(c, true); }
+
+bool IsLinear(const Node& n) { return AttrOr<int64_t>(n, "linear_before_reset", 0) != 0; }
 
 void Zeros(const Recurrent& r, const Chunk& c, Expr t) {
-  r.l.b.For("j", r.hidden, LoopKind::kVector,
-            [&](Expr j) { r.YieldY(c, t, j, r.l.b.Const(r.t, 0)); });
+  r.ForCells(c, [&](Expr row, Expr j) { r.YieldY(c, t, row, j, r.l.b.Const(r.t, 0)); });
 }
 
-void LowerRnn(Lowering& l) {
-  const Recurrent r(l, 1, {"Tanh"});
+void LowerRnn(Lowering& l, const Recurrent::Dots* dots) {
+  const Recurrent r(l, 1, {"Tanh"}, dots);
   auto& b = l.b;
   r.ForChunks([&](const Chunk& c) {
-    const int h = r.State("h", 5, c), next = b.Alloc("next", r.t, r.hidden);
+    const int h = r.State("h", 4, c), sums = r.Buffer("sums", 1);
     auto step = [&](Expr t) {
-      b.For("j", r.hidden, LoopKind::kSerial, [&](Expr j) {
-        b.Store(next, j,
-                r.Activate(c, 0, r.Clipped(r.FromInput(c, t, 0, j) + r.FromState(c, h, 0, j))));
-      });
-      b.For("j", r.hidden, LoopKind::kVector, [&](Expr j) {
-        const Val v = b.Let(b.Load(next, j));
-        b.Store(h, j, v);
-        r.YieldY(c, t, j, v);
+      r.Sums(c, t, h, 0, 1, true, sums);
+      r.ForCells(c, [&](Expr row, Expr j) {
+        const Expr at = row * r.hidden + j;
+        const Val v = b.Let(r.Activate(c, 0, r.Clipped(b.Load(sums, at))));
+        b.Store(h, at, v);
+        r.YieldY(c, t, row, j, v);
       });
     };
     r.Walk(c, step, [&](Expr t) { Zeros(r, c, t); });
@@ -47,70 +48,77 @@ void LowerRnn(Lowering& l) {
   });
 }
 
-void LowerGru(Lowering& l) {
-  const Recurrent r(l, 3, {"Sigmoid", "Tanh"});
-  const bool linear = l.Int("linear_before_reset", 0) != 0;
+void LowerGru(Lowering& l, const Recurrent::Dots* dots) {
+  const Recurrent r(l, 3, {"Sigmoid", "Tanh"}, dots);
+  const bool linear = IsLinear(l.node);
   auto& b = l.b;
   r.ForChunks([&](const Chunk& c) {
-    const int h = r.State("h", 5, c), z = b.Alloc("z", r.t, r.hidden),
-              reset = b.Alloc("reset", r.t, r.hidden);
-    const int next = b.Alloc("next", r.t, r.hidden);
+    const int h = r.State("h", 4, c), sums = r.Buffer("sums", 3), reset = r.Buffer("reset", 1);
+    auto sum = [&](int gate, Expr row, Expr j) {
+      return b.Load(sums, row * (r.hidden * 3) + r.hidden * gate + j);
+    };
+    auto gate = [&](int k, Expr row, Expr j) {
+      return b.Let(r.Activate(c, 0, r.Clipped(sum(k, row, j))));
+    };
+    // h from the sum of the third gate
+    auto finish = [&](Expr t, Expr row, Expr j, Val fresh) {
+      const Expr at = row * r.hidden + j;
+      const Val keep = gate(0, row, j);
+      const Val v = b.Let((1.0 - keep) * r.Activate(c, 1, r.Clipped(fresh)) + keep * b.Load(h, at));
+      b.Store(h, at, v);
+      r.YieldY(c, t, row, j, v);
+    };
     auto step = [&](Expr t) {
-      b.For("j", r.hidden, LoopKind::kSerial, [&](Expr j) {
-        b.Store(z, j,
-                r.Activate(c, 0, r.Clipped(r.FromInput(c, t, 0, j) + r.FromState(c, h, 0, j))));
-        const Val gate =
-            b.Let(r.Activate(c, 0, r.Clipped(r.FromInput(c, t, 1, j) + r.FromState(c, h, 1, j))));
-        b.Store(reset, j, linear ? gate : gate * b.Load(h, j));
+      r.Sums(c, t, h, 0, 2, true, sums);
+      if (linear) {
+        r.Sums(c, t, h, 2, 1, false, sums);
+        return r.ForCells(c, [&](Expr row, Expr j) {
+          finish(t, row, j, r.FromInput(c, t, 2, row, j) + gate(1, row, j) * sum(2, row, j));
+        });
+      }
+      r.ForCells(c, [&](Expr row, Expr j) {
+        const Expr at = row * r.hidden + j;
+        b.Store(reset, at, gate(1, row, j) * b.Load(h, at));
       });
-      b.For("j", r.hidden, LoopKind::kSerial, [&](Expr j) {
-        const Val x = r.FromInput(c, t, 2, j);
-        const Val s =
-            linear ? b.Load(reset, j) * r.FromState(c, h, 2, j) : r.FromState(c, reset, 2, j);
-        b.Store(next, j, r.Activate(c, 1, r.Clipped(x + s)));
-      });
-      b.For("j", r.hidden, LoopKind::kVector, [&](Expr j) {
-        const Val keep = b.Let(b.Load(z, j));
-        const Val v = b.Let((1.0 - keep) * b.Load(next, j) + keep * b.Load(h, j));
-        b.Store(h, j, v);
-        r.YieldY(c, t, j, v);
-      });
+      r.Sums(c, t, reset, 2, 1, true, sums);
+      r.ForCells(c, [&](Expr row, Expr j) { finish(t, row, j, sum(2, row, j)); });
     };
     r.Walk(c, step, [&](Expr t) { Zeros(r, c, t); });
     r.YieldLast(1, c, h);
   });
 }
 
-void LowerLstm(Lowering& l) {
-  const Recurrent r(l, 4, {"Sigmoid", "Tanh", "Tanh"});
-  constexpr int kInitialCell = 6, kPeephole = 7;
+void LowerLstm(Lowering& l, const Recurrent::Dots* dots) {
+  const Recurrent r(l, 4, {"Sigmoid", "Tanh", "Tanh"}, dots);
+  constexpr int kInitialCell = 5, kPeephole = 6;
   const bool coupled = l.Int("input_forget", 0) != 0;
   auto& b = l.b;
   r.ForChunks([&](const Chunk& c) {
-    const int h = r.State("h", 5, c), cell = r.State("cell", kInitialCell, c);
-    const int sums = b.Alloc("gates", r.t, r.hidden * 4);
-    // Peepholes are in the order i o f.
-    auto peep = [&](int gate, Expr j, Val state) {
-      const Val sum = b.Load(sums, r.hidden * gate + j);
-      return l.Has(kPeephole) ? sum + l.Load(kPeephole, {c.dir, r.hidden * gate + j}) * state : sum;
-    };
+    const int h = r.State("h", 4, c), cell = r.State("cell", kInitialCell, c),
+              sums = r.Buffer("gates", 4);
     auto step = [&](Expr t) {
-      for (int gate = 0; gate < 4; ++gate)
-        b.For("j", r.hidden, LoopKind::kSerial, [&](Expr j) {
-          b.Store(sums, r.hidden * gate + j,
-                  r.FromInput(c, t, gate, j) + r.FromState(c, h, gate, j));
-        });
-      b.For("j", r.hidden, LoopKind::kVector, [&](Expr j) {
-        const Val old = b.Let(b.Load(cell, j));
-        const Val in = b.Let(r.Activate(c, 0, r.Clipped(peep(0, j, old))));
-        const Val forget = coupled ? 1.0 - in : r.Activate(c, 0, r.Clipped(peep(2, j, old)));
-        const Val fresh = r.Activate(c, 1, r.Clipped(b.Load(sums, r.hidden * 3 + j)));
+      r.Sums(c, t, h, 0, 4, true, sums);
+      r.ForCells(c, [&](Expr row, Expr j) {
+        const Expr at = row * r.hidden + j;
+        auto sum = [&](int gate) {
+          return b.Load(sums, row * (r.hidden * 4) + r.hidden * gate + j);
+        };
+        // Peepholes are in the order i o f.
+        auto peep = [&](int gate, Val state) {
+          return l.Has(kPeephole)
+                     ? sum(gate) + l.Load(kPeephole, {c.dir, r.hidden * gate + j}) * state
+                     : sum(gate);
+        };
+        const Val old = b.Let(b.Load(cell, at));
+        const Val in = b.Let(r.Activate(c, 0, r.Clipped(peep(0, old))));
+        const Val forget = coupled ? 1.0 - in : r.Activate(c, 0, r.Clipped(peep(2, old)));
+        const Val fresh = r.Activate(c, 1, r.Clipped(sum(3)));
         const Val now = b.Let(forget * old + in * fresh);
-        const Val out = r.Activate(c, 0, r.Clipped(peep(1, j, now)));
+        const Val out = r.Activate(c, 0, r.Clipped(peep(1, now)));
         const Val v = b.Let(out * r.Activate(c, 2, now));
-        b.Store(cell, j, now);
-        b.Store(h, j, v);
-        r.YieldY(c, t, j, v);
+        b.Store(cell, at, now);
+        b.Store(h, at, v);
+        r.YieldY(c, t, row, j, v);
       });
     };
     r.Walk(c, step, [&](Expr t) { Zeros(r, c, t); });
@@ -119,14 +127,15 @@ void LowerLstm(Lowering& l) {
   });
 }
 
+void Lower(Lowering& l) { LowerRecurrence(l, nullptr); }
+
 const OpDef& kRnn =
     Register({.name = "RNN",
               .min_inputs = 3,
               .max_inputs = 6,
               .max_outputs = 2,
               .infer = InferRnn,
-              .lower = LowerRnn,
-              .flops_per_element = 1000,
+              .expand = ExpandRecurrent,
               .samples = {"(f32[3,2,4], f32[1,5,4], f32[1,5,5], f32[1,10]) {hidden_size=5}"},
               .tolerance = 1e-4});
 const OpDef& kGru =
@@ -135,8 +144,7 @@ const OpDef& kGru =
               .max_inputs = 6,
               .max_outputs = 2,
               .infer = InferGru,
-              .lower = LowerGru,
-              .flops_per_element = 3000,
+              .expand = ExpandRecurrent,
               .samples = {"(f32[3,2,4], f32[1,15,4], f32[1,15,5], f32[1,30]) {hidden_size=5}",
                           "(f32[3,2,4], f32[2,15,4], f32[2,15,5], f32[2,30]) {hidden_size=5, "
                           "direction=\"bidirectional\", linear_before_reset=1}"},
@@ -147,12 +155,47 @@ const OpDef& kLstm = Register(
      .max_inputs = 8,
      .max_outputs = 3,
      .infer = InferLstm,
-     .lower = LowerLstm,
-     .flops_per_element = 4000,
+     .expand = ExpandRecurrent,
      .samples =
          {"(f32[3,2,4], f32[1,20,4], f32[1,20,5], f32[1,40]) {hidden_size=5}",
           "(f32[3,2,4], f32[2,20,4], f32[2,20,5]) {hidden_size=5, direction=\"bidirectional\"}"},
      .tolerance = 1e-4});
 
+OpDef Recurrence(const char* name, bool cell, double flops, std::vector<std::string> samples) {
+  return {.name = name,
+          .domain = "ge",
+          .min_inputs = 2,
+          .max_inputs = cell ? 7 : 5,
+          .max_outputs = cell ? 3 : 2,
+          .infer = cell ? InferRecurrence3 : InferRecurrence2,
+          .lower = Lower,
+          .flops_per_element = flops,
+          .samples = std::move(samples),
+          .tolerance = 1e-4};
+}
+
+const OpDef& kRnnSteps =
+    Register(Recurrence("RNN", false, 1000, {"(f32[3,2,1,5], f32[1,5,5], f32[1,5])"}));
+const OpDef& kGruSteps =
+    Register(Recurrence("GRU", false, 3000,
+                        {"(f32[3,2,1,15], f32[1,15,5], f32[1,15])",
+                         "(f32[2,3,2,15], f32[2,15,5]) {direction=\"bidirectional\", "
+                         "linear_before_reset=1, layout=1}"}));
+const OpDef& kLstmSteps =
+    Register(Recurrence("LSTM", true, 4000,
+                        {"(f32[3,2,1,20], f32[1,20,5], f32[1,20])",
+                         "(f32[3,9,2,20], f32[2,20,5], f32[2,20]) {direction=\"bidirectional\"}"}));
+
 }  // namespace
+
+std::vector<std::pair<int, int>> PartsOf(const Node& n) {
+  if (n.op->name == "GRU") return {{0, 2}, {2, 1}};
+  return {{0, GatesOf(n)}};
+}
+
+void LowerRecurrence(Lowering& l, const Recurrent::Dots* dots) {
+  const std::string& name = l.node.op->name;
+  (name == "LSTM" ? LowerLstm : name == "GRU" ? LowerGru : LowerRnn)(l, dots);
+}
+
 }  // namespace ge
