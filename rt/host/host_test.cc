@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <deque>
+#include <numeric>
 
 #include "abi/dtype.h"
 #include "rt/host/regex.h"
@@ -120,6 +122,56 @@ TEST(Host, TopKTakesTheLowerIndexFirst) {
   Call many("TopK");
   many.In<float>({3}, {1, 2, 3}).In<int64_t>({1}, {4}).Out(DType::kF32).Out(DType::kI64);
   EXPECT_THAT(many.Run(), HasSubstr("k = 4 is outside [0, 3]"));
+}
+
+// Many equal numbers, along the first axis: the order is that of a stable sort.
+template <class T>
+void ExpectTopLikeSort(int64_t n, int64_t k, bool largest) {
+  std::vector<T> x(static_cast<size_t>(n) * 2);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<T>(i * 7919 % 251 - (sizeof(T) > 1 ? 120 : 0));
+  Call c("TopK", std::string("axis=i:0\nlargest=i:") + (largest ? "1\n" : "0\n"));
+  c.In<T>({n, 2}, x).template In<int64_t>({1}, {k}).Out(kType<T>).Out(DType::kI64);
+  ASSERT_EQ(c.Run(), "");
+  for (size_t column = 0; column < 2; ++column) {
+    std::vector<int64_t> order(static_cast<size_t>(n));
+    std::iota(order.begin(), order.end(), 0);
+    auto at = [&](int64_t i) { return x[static_cast<size_t>(i) * 2 + column]; };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return largest ? at(a) > at(b) : at(a) < at(b); });
+    const auto values = c.Get<T>(0);
+    const auto places = c.Get<int64_t>(1);
+    for (size_t j = 0; j < static_cast<size_t>(k); ++j) {
+      ASSERT_EQ(places[j * 2 + column], order[j]) << n << " " << k << " " << j;
+      ASSERT_EQ(values[j * 2 + column], at(order[j]));
+    }
+  }
+}
+
+TEST(Host, TopKIsAStableSort) {
+  for (bool largest : {true, false})
+    for (int64_t k : {1, 10, 300, 999, 1000}) {
+      ExpectTopLikeSort<float>(1000, k, largest);
+      ExpectTopLikeSort<uint8_t>(1000, k, largest);
+      ExpectTopLikeSort<int64_t>(1000, k, largest);
+    }
+}
+
+TEST(Host, NonZeroOfLines) {
+  std::vector<bool> x(2 * 3 * 5);
+  std::vector<int64_t> want[3];
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = i % 3 == 0 || (i >= 10 && i < 15);
+    if (!x[i]) continue;
+    const auto at = static_cast<int64_t>(i);
+    want[0].push_back(at / 15), want[1].push_back(at / 5 % 3), want[2].push_back(at % 5);
+  }
+  Call c("NonZero");
+  c.In<bool>({2, 3, 5}, x).Out(DType::kI64);
+  EXPECT_EQ(c.Run(), "");
+  std::vector<int64_t> all;
+  for (const auto& w : want) all.insert(all.end(), w.begin(), w.end());
+  EXPECT_EQ(c.Get<int64_t>(0), all);
 }
 
 TEST(Host, NonZeroAndCompressGiveTheirSizes) {

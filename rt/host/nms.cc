@@ -10,24 +10,28 @@ namespace ge::rt {
 namespace {
 
 struct Box {
-  float y0, x0, y1, x1;
-  float Area() const { return (y1 - y0) * (x1 - x0); }
+  float y0, x0, y1, x1, area;
 };
+
+Box BoxOf(float y0, float x0, float y1, float x1) {
+  return {y0, x0, y1, x1, (y1 - y0) * (x1 - x0)};
+}
 
 Box BoxAt(const float* p, bool centre) {
   if (centre) {  // x, y, width, height
     const float w = p[2] / 2, h = p[3] / 2;
-    return {p[1] - h, p[0] - w, p[1] + h, p[0] + w};
+    return BoxOf(p[1] - h, p[0] - w, p[1] + h, p[0] + w);
   }
-  return {std::min(p[0], p[2]), std::min(p[1], p[3]), std::max(p[0], p[2]), std::max(p[1], p[3])};
+  return BoxOf(std::min(p[0], p[2]), std::min(p[1], p[3]), std::max(p[0], p[2]),
+               std::max(p[1], p[3]));
 }
 
 bool Overlaps(const Box& a, const Box& b, float threshold) {
   const float h = std::min(a.y1, b.y1) - std::max(a.y0, b.y0),
               w = std::min(a.x1, b.x1) - std::max(a.x0, b.x0);
   if (!(h > 0) || !(w > 0)) return false;
-  const float common = h * w, all = a.Area() + b.Area() - common;
-  return a.Area() > 0 && b.Area() > 0 && all > 0 && common / all > threshold;
+  const float common = h * w, all = a.area + b.area - common;
+  return a.area > 0 && b.area > 0 && all > 0 && common / all > threshold;
 }
 
 struct Limits {
@@ -49,14 +53,19 @@ Status Scalar(HostCall& call, size_t i, double otherwise, double* v) {
 
 std::vector<int64_t> Select(const float* boxes, const float* scores, int64_t n,
                             const Limits& limits) {
+  // A heap: mostly few boxes are looked at before enough are chosen.
+  auto after = [&](int64_t a, int64_t b) {
+    return scores[a] < scores[b] || (scores[a] == scores[b] && a > b);
+  };
   std::vector<int64_t> order, chosen;
   for (int64_t i = 0; i < n; ++i)
     if (!limits.has_score || scores[i] > limits.score) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
+  std::make_heap(order.begin(), order.end(), after);
   std::vector<Box> kept;
-  for (int64_t i : order) {
+  for (auto end = order.end(); end != order.begin(); --end) {
     if (static_cast<int64_t>(chosen.size()) >= limits.most) break;
+    std::pop_heap(order.begin(), end, after);
+    const int64_t i = end[-1];
     const Box box = BoxAt(boxes + i * 4, limits.centre);
     if (std::any_of(kept.begin(), kept.end(),
                     [&](const Box& k) { return Overlaps(box, k, limits.iou); }))

@@ -86,6 +86,37 @@ Status Begin(HostCall& call, Operands* o) {
   return {};
 }
 
+// Updates from.. of one line. Whole words are copied as such.
+template <class Word, class I>
+Status CopyLine(const Operands& o, int64_t base, int64_t from, int64_t count, int64_t dim,
+                int64_t step, int64_t along) {
+  auto* y = static_cast<Word*>(o.y) + base;
+  const auto* u = static_cast<const Word*>(o.u.data) + from;
+  const auto* at = static_cast<const I*>(o.i.data) + from;
+  for (int64_t j = 0; j < count; ++j) {
+    int64_t index = at[j];
+    if (index < 0 || index >= dim) GE_TRY(WrapIndex(&index, dim, "index"));
+    y[index * step + j * along] = u[j];
+  }
+  return {};
+}
+
+Status ScatterLine(const Operands& o, int64_t base, int64_t from, int64_t count, int64_t dim,
+                   int64_t step, int64_t along) {
+  const DType t = TypeOf(o.x);
+  const bool words = o.reduction == Reduction::kNone && TypeOf(o.i) == DType::kI64;
+  if (words && BitWidth(t) == 32)
+    return CopyLine<uint32_t, int64_t>(o, base, from, count, dim, step, along);
+  if (words && BitWidth(t) == 64)
+    return CopyLine<uint64_t, int64_t>(o, base, from, count, dim, step, along);
+  for (int64_t j = 0; j < count; ++j) {
+    int64_t index = IntAt(o.i, from + j);
+    GE_TRY(WrapIndex(&index, dim, "index"));
+    Update(o.reduction, t, o.y, base + index * step + j * along, o.u.data, from + j, 1);
+  }
+  return {};
+}
+
 Status ScatterElements(HostCall& call) {
   Operands o;
   GE_TRY(Begin(call, &o));
@@ -99,15 +130,17 @@ Status ScatterElements(HostCall& call) {
   for (int64_t d = 0; d < rank; ++d)
     if (d != axis && o.i.dims[d] > o.x.dims[d])
       return Invalid("indices " + Text(o.i.dims) + " are larger than data " + Text(o.x.dims));
-  const int64_t n = Count(o.i.dims);
+  if (Count(o.i.dims) == 0) return {};
+  // Line after line of the last axis: element j goes to base + index * step + j * along.
+  const int64_t width = rank == 0 ? 1 : o.i.dims[rank - 1],
+                step = CountOf(o.x.dims, axis + 1, rank), along = axis + 1 == rank ? 0 : 1,
+                lines = Count(o.i.dims) / width;
   std::vector<int64_t> at(rank, 0);
-  for (int64_t k = 0; k < n; ++k) {
-    int64_t index = IntAt(o.i, k), position = 0;
-    GE_TRY(WrapIndex(&index, o.x.dims[axis], "index"));
-    for (int64_t d = 0; d < rank; ++d)
-      position = position * o.x.dims[d] + (d == axis ? index : at[d]);
-    Update(o.reduction, TypeOf(o.x), o.y, position, o.u.data, k, 1);
-    for (int64_t d = rank - 1; d >= 0 && ++at[d] == o.i.dims[d]; --d) at[d] = 0;
+  for (int64_t line = 0; line < lines; ++line) {
+    int64_t base = 0;
+    for (int64_t d = 0; d < rank; ++d) base = base * o.x.dims[d] + (d == axis ? 0 : at[d]);
+    GE_TRY(ScatterLine(o, base, line * width, width, o.x.dims[axis], step, along));
+    for (int64_t d = rank - 2; d >= 0 && ++at[d] == o.i.dims[d]; --d) at[d] = 0;
   }
   return {};
 }

@@ -2,8 +2,11 @@
 //
 // Order of values: as numbers, NaN above all and equal to itself. Equal ones keep their order.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <type_traits>
 
 #include "abi/convert.h"
 #include "rt/host/tensors.h"
@@ -20,6 +23,37 @@ int Compare(T a, T b) {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+// Numbers of at most 32 bits as keys: the value in the upper half, so that greater is greater, and
+// in the lower half the position, so that of equal ones the first is greater.
+uint32_t Ordered(float v) {
+  if (std::isnan(v)) return UINT32_MAX;
+  const auto bits = std::bit_cast<uint32_t>(v + 0.0f);  // one zero
+  return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+// The k greatest of n keys, in falling order: candidates above the k-th of those seen so far.
+template <class Key>
+void GreatestKeys(int64_t n, int64_t k, const Key& key, std::vector<uint64_t>& kept) {
+  kept.clear();
+  if (k == 0) return;
+  const auto cap = static_cast<size_t>(2 * k + 64);
+  uint64_t least = 0;
+  auto shrink = [&] {
+    if (static_cast<int64_t>(kept.size()) <= k) return;
+    std::nth_element(kept.begin(), kept.begin() + k - 1, kept.end(), std::greater<>());
+    kept.resize(static_cast<size_t>(k));
+    least = kept.back();
+  };
+  for (int64_t j = 0; j < n; ++j) {
+    const uint64_t at = key(j);
+    if (at < least) continue;
+    kept.push_back(at);
+    if (kept.size() >= cap) shrink();
+  }
+  shrink();
+  std::sort(kept.begin(), kept.end(), std::greater<>());
+}
+
 template <class T>
 struct TopKCall {
   HostTensor x;
@@ -33,20 +67,45 @@ struct TopKCall {
                   inner = CountOf(x.dims, axis + 1, rank);
     std::vector<T> row(n);
     std::vector<int64_t> order(n);
+    std::vector<uint64_t> kept;
+    const bool narrow = BitWidth(TypeOf(x)) <= 32 && n <= UINT32_MAX;
+    const uint32_t first = IsSigned(TypeOf(x)) ? 0x80000000u : 0;  // the least number becomes 0
+    const uint32_t turned = largest ? 0 : UINT32_MAX;
     for (int64_t o = 0; o < outer; ++o)
       for (int64_t i = 0; i < inner; ++i) {
-        for (int64_t j = 0; j < n; ++j)
-          row[j] = LoadElement<T>(TypeOf(x), x.data, (o * n + j) * inner + i);
-        std::iota(order.begin(), order.end(), 0);
-        std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int64_t a, int64_t b) {
-          const int c = Compare(row[a], row[b]);
-          return c != 0 ? (largest ? c > 0 : c < 0) : a < b;
-        });
+        const auto* floats = static_cast<const float*>(x.data) + o * n * inner + i;
+        auto element = [&](int64_t j) {
+          return LoadElement<T>(TypeOf(x), x.data, (o * n + j) * inner + i);
+        };
+        auto key = [&](uint32_t ordered, int64_t j) {
+          return uint64_t{ordered ^ turned} << 32 | static_cast<uint32_t>(~j);
+        };
+        if (TypeOf(x) == DType::kF32) {
+          GreatestKeys(n, k, [&](int64_t j) { return key(Ordered(floats[j * inner]), j); }, kept);
+        } else if (narrow && std::is_same_v<T, double>) {
+          GreatestKeys(
+              n, k, [&](int64_t j) { return key(Ordered(static_cast<float>(element(j))), j); },
+              kept);
+        } else if (narrow && std::is_same_v<T, int64_t>) {
+          GreatestKeys(
+              n, k, [&](int64_t j) { return key(static_cast<uint32_t>(element(j)) + first, j); },
+              kept);
+        } else {
+          kept.clear();
+          for (int64_t j = 0; j < n; ++j) row[j] = element(j);
+          std::iota(order.begin(), order.end(), 0);
+          std::partial_sort(order.begin(), order.begin() + k, order.end(),
+                            [&](int64_t a, int64_t b) {
+                              const int c = Compare(row[a], row[b]);
+                              return c != 0 ? (largest ? c > 0 : c < 0) : a < b;
+                            });
+        }
         for (int64_t j = 0; j < k; ++j) {
           const int64_t at = (o * k + j) * inner + i;
-          if (values)
-            CopyElements(TypeOf(x), x.data, (o * n + order[j]) * inner + i, values, at, 1);
-          if (indices) static_cast<int64_t*>(indices)[at] = order[j];
+          const int64_t from =
+              kept.empty() ? order[j] : static_cast<int64_t>(~static_cast<uint32_t>(kept[j]));
+          if (values) CopyElements(TypeOf(x), x.data, (o * n + from) * inner + i, values, at, 1);
+          if (indices) static_cast<int64_t*>(indices)[at] = from;
         }
       }
   }
@@ -85,23 +144,51 @@ bool IsNonZero(const HostTensor& x, int64_t i) {
                             : LoadElement<int64_t>(TypeOf(x), x.data, i) != 0;
 }
 
+// Calls use(is) where is(i) says whether element i counts.
+template <class Use>
+void WithNonZero(const HostTensor& x, const Use& use) {
+  auto plain = [&]<class T>(const T* p) { use([p](int64_t i) { return p[i] != 0; }); };
+  switch (TypeOf(x)) {
+    case DType::kBool:
+    case DType::kU8:
+    case DType::kI8: return plain(static_cast<const uint8_t*>(x.data));
+    case DType::kI32: return plain(static_cast<const int32_t*>(x.data));
+    case DType::kI64: return plain(static_cast<const int64_t*>(x.data));
+    case DType::kF32: return plain(static_cast<const float*>(x.data));
+    default: return use([&](int64_t i) { return IsNonZero(x, i); });
+  }
+}
+
 Status NonZero(HostCall& call) {
   GE_TRY(CheckCall(call, 1, 1));
   HostTensor x;
   GE_TRY(TensorIn(call, 0, &x));
-  std::vector<int64_t> found;
-  for (int64_t i = 0, n = Count(x.dims); i < n; ++i)
-    if (IsNonZero(x, i)) found.push_back(i);
-  const auto rank = static_cast<int64_t>(x.dims.size()), n = static_cast<int64_t>(found.size());
-  void* y;
-  GE_TRY(Claim(call, 0, Shape{rank, n}, &y));
+  const auto rank = static_cast<int64_t>(x.dims.size());
+  const int64_t all = Count(x.dims), width = rank == 0 ? 1 : x.dims[rank - 1];
+  int64_t n = 0;
+  WithNonZero(x, [&](auto is) {
+    for (int64_t i = 0; i < all; ++i) n += is(i) ? 1 : 0;
+  });
+  void* out;
+  GE_TRY(Claim(call, 0, Shape{rank, n}, &out));
   call.sizes.push_back(n);
-  if (y == nullptr) return {};
-  for (int64_t d = rank - 1; d >= 0; --d)
-    for (int64_t i = 0; i < n; ++i) {
-      static_cast<int64_t*>(y)[d * n + i] = found[i] % x.dims[d];
-      found[i] /= x.dims[d];
+  if (out == nullptr || n == 0 || rank == 0) return {};
+  auto* y = static_cast<int64_t*>(out);
+  // Line after line: where in it, without a branch for each element; the line's place is one.
+  std::vector<int64_t> found(static_cast<size_t>(width) + 1), place(static_cast<size_t>(rank), 0);
+  WithNonZero(x, [&](auto is) {
+    for (int64_t i = 0, done = 0; i < all; i += width) {
+      int64_t here = 0;
+      for (int64_t j = 0; j < width; ++j) {
+        found[static_cast<size_t>(here)] = j;
+        here += is(i + j) ? 1 : 0;
+      }
+      for (int64_t d = 0; d + 1 < rank; ++d) std::fill_n(y + d * n + done, here, place[d]);
+      std::copy_n(found.begin(), here, y + (rank - 1) * n + done);
+      done += here;
+      for (int64_t d = rank - 2; d >= 0 && ++place[d] == x.dims[d]; --d) place[d] = 0;
     }
+  });
   return {};
 }
 
