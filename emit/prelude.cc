@@ -17,14 +17,14 @@ std::string For(char mode, std::string text) {
 }  // namespace
 
 std::string Prelude(const SocSpec& soc) {
-  std::string text = PreludeTypes(soc) + PreludeBytes(soc) + PreludeTiles(soc) + PreludeOpsOnce() +
+  std::string text = PreludeTypes(soc) + PreludeLanes(soc) + PreludeBytes(soc) + PreludeTiles(soc) + PreludeOpsOnce() +
                      PreludeMathOnce();
   for (char mode : {'s', 'v'}) {
     text += For(mode, PreludeOps());
     text += For(mode, PreludeStorage());
     text += For(mode, PreludeMath());
   }
-  return text + PreludeStorageOnce();
+  return text + PreludeDivision() + PreludeStorageOnce();
 }
 
 }  // namespace ge::emit

@@ -43,6 +43,23 @@ FN $f32 $_exp_f32($f32 x) {
   p = $_fma(r * r, p, r) + 1.0f;
   return $_scale2(p, k, n);
 }
+// exp(x) / 2, which does not overflow before sinh does.
+FN $f32 $_exphalf_f32($f32 x) {
+  x = $_pickmin_f32($_bc_f32(90.0f), x);
+  x = $_pickmax_f32($_bc_f32(-110.0f), x);
+  $f32 z = $_fma(x, $_bc_f32(1.44269504f), $_bc_f32(12582912.0f));
+  $i32 n = $_as_i32(z) - 0x4b400000;
+  $f32 k = z - 12582912.0f;
+  $f32 r = $_fma(k, $_bc_f32(-0.693147182f), x);
+  r = $_fma(k, $_bc_f32(1.904654323e-9f), r);
+  $f32 p = $_fma(r, $_bc_f32(1.978926157e-04f), $_bc_f32(1.394575229e-03f));
+  p = $_fma(p, r, $_bc_f32(8.333504200e-03f));
+  p = $_fma(p, r, $_bc_f32(4.166628048e-02f));
+  p = $_fma(p, r, $_bc_f32(1.666666567e-01f));
+  p = $_fma(p, r, $_bc_f32(0.5f));
+  p = $_fma(r * r, p, r) + 1.0f;
+  return $_scale2(p, k - 1.0f, n - 1);
+}
 // 1 / (1 + exp(-x)). What the exponential errs by counts less here: fewer terms and one step of
 // reduction do for 5 ulp.
 FN $f32 $_sigmoid_f32($f32 x) {
@@ -194,6 +211,6 @@ FN $f32 $_cos_f32(const ge_math_table* M, $f32 x) {
 }  // namespace
 
 std::string PreludeMathOnce() { return kScale; }
-std::string PreludeMath() { return std::string(kExp) + kLog + kTanhErf + kSinCos; }
+std::string PreludeMath() { return std::string(kExp) + kLog + kTanhErf + kSinCos + PreludeArcs(); }
 
 }  // namespace ge::emit

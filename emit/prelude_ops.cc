@@ -1,7 +1,8 @@
 // Selects, casts and simple operations of every compute type: the meaning is that of tile/scalar.h.
 //
-// Integer division has no vector instruction and goes lane by lane; rare mathematics goes through
-// the ABI's math table, in double, lane by lane.
+// Integer division has no vector instruction and goes through f64, or lane by lane where numbers
+// are larger than f64 holds exactly; rare mathematics goes through the ABI's math table, in double,
+// lane by lane.
 #include <fmt/format.h>
 
 #include "emit/prelude.h"
@@ -73,7 +74,32 @@ FN s@T s_pow_@T(s@T a, s@T b) {
   for (s@U e = (s@U)b; e != 0; e >>= 1, a *= a) if (e & 1) r *= a;
   return r;
 }
-LANE2(div, @T) LANE2(fmod, @T) LANE2(floormod, @T) LANE2(pow, @T)
+LANE2(pow, @T)
+)";
+
+// The quotient of whole numbers below 2^53 is never rounded up to the next whole number.
+constexpr const char* kDivision = R"(
+LANE2(div, u64) LANE2(fmod, u64) LANE2(floormod, u64)
+FN vi64 v_lanediv_i64(vi64 a, vi64 b) { vi64 r; LANES r[l] = s_div_i64(a[l], b[l]); return r; }
+FN vi32 v_div_i32(vi32 a, vi32 b) {
+  vbool zero = v_cmp4(b == 0), one = v_cmp4(b == -1);
+  vi32 q = v_cvt(v_cvt(a, f64) / v_cvt(v_sel_i32(zero | one, v_bc_i32(1), b), f64), i32);
+  return v_sel_i32(one, -a, q & ~zero);
+}
+FN vi64 v_div_i64(vi64 a, vi64 b) {
+  const su64 most = 1ul << 53;
+  if (v_any(v_cmp8(((vu64)a + most > 2 * most) | ((vu64)b + most > 2 * most)))) return v_lanediv_i64(a, b);
+  vbool zero = v_cmp8(b == 0);
+  vi64 q = v_cvt(v_cvt(a, f64) / v_cvt(v_sel_i64(zero, v_bc_i64(1), b), f64), i64);
+  return v_sel_i64(zero, v_bc_i64(0), q);
+}
+)";
+constexpr const char* kRemainder = R"(
+FN v@T v_fmod_@T(v@T a, v@T b) { return v_sel_@T(v_cmp@K(b == 0), v_bc_@T(0), a - v_div_@T(a, b) * b); }
+FN v@T v_floormod_@T(v@T a, v@T b) {
+  v@T r = v_fmod_@T(a, b);
+  return v_sel_@T(v_cmp@K(r != 0) & v_cmp@K((r ^ b) < 0), r + b, r);
+}
 )";
 
 constexpr const char* kTables = R"(
@@ -82,16 +108,15 @@ constexpr const char* kTables = R"(
   FN v##T v_##op##_##T(const ge_math_table* M, v##T x) { v##T r = x; LANES r[l] = s_##op##_##T(M, x[l]); return r; }
 #define TAB2(op, id, T) FN s##T s_##op##_##T(const ge_math_table* M, s##T a, s##T b) { return (s##T)M->f2[id]((double)a, (double)b); } \
   FN v##T v_##op##_##T(const ge_math_table* M, v##T a, v##T b) { v##T r = a; LANES r[l] = s_##op##_##T(M, a[l], b[l]); return r; }
-#define BOTH1(op, id) TAB1(op, id, f32) TAB1(op, id, f64)
 TAB1(exp, 0, f64) TAB1(log, 1, f64) TAB1(sin, 2, f64) TAB1(cos, 3, f64) TAB1(tanh, 10, f64) TAB1(erf, 14, f64)
-TAB1(expm1, 16, f64) TAB1(log1p, 17, f64) TAB1(slowsin, 2, f32) TAB1(slowcos, 3, f32)
-BOTH1(tan, 4) BOTH1(asin, 5) BOTH1(acos, 6) BOTH1(atan, 7) BOTH1(sinh, 8) BOTH1(cosh, 9)
-BOTH1(asinh, 11) BOTH1(acosh, 12) BOTH1(atanh, 13) BOTH1(lgamma, 15)
-TAB2(pow, 0, f32) TAB2(pow, 0, f64) TAB2(fmod, 1, f32) TAB2(fmod, 1, f64) TAB2(atan2, 2, f32) TAB2(atan2, 2, f64)
+TAB1(expm1, 16, f64) TAB1(log1p, 17, f64) TAB1(slowsin, 2, f32) TAB1(slowcos, 3, f32) TAB1(slowtan, 4, f32)
+TAB1(tan, 4, f64) TAB1(asin, 5, f64) TAB1(acos, 6, f64) TAB1(atan, 7, f64) TAB1(sinh, 8, f64) TAB1(cosh, 9, f64)
+TAB1(asinh, 11, f64) TAB1(acosh, 12, f64) TAB1(atanh, 13, f64) TAB1(lgamma, 15, f32) TAB1(lgamma, 15, f64)
+TAB2(pow, 0, f64) TAB2(slowfmod, 1, f32) TAB2(fmod, 1, f64) TAB2(atan2, 2, f32) TAB2(atan2, 2, f64)
 #define FLOORMOD(T) FN s##T s_floormod_##T(const ge_math_table* M, s##T a, s##T b) { \
   s##T r = s_fmod_##T(M, a, b); return r != 0 && (r < 0) != (b < 0) ? r + b : r; } \
   FN v##T v_floormod_##T(const ge_math_table* M, v##T a, v##T b) { v##T r = a; LANES r[l] = s_floormod_##T(M, a[l], b[l]); return r; }
-FLOORMOD(f32) FLOORMOD(f64)
+FLOORMOD(f64)
 FN sf64 s_gelu_f64(const ge_math_table* M, sf64 x) { return x * (s_erf_f64(M, x * 0.70710678118654752) * 0.5 + 0.5); }
 FN vf64 v_gelu_f64(const ge_math_table* M, vf64 x) { vf64 r = x; LANES r[l] = s_gelu_f64(M, x[l]); return r; }
 )";
@@ -165,6 +190,10 @@ std::string PreludeOps() {
   for (const char* t : {"i32", "i64"}) text += Fill(kSigned, t);
   text += Fill(kUnsigned, "u64");
   return text + Casts();
+}
+
+std::string PreludeDivision() {
+  return kDivision + Fill(kRemainder, "i32") + Fill(kRemainder, "i64");
 }
 
 std::string PreludeOpsOnce() {

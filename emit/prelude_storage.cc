@@ -58,6 +58,20 @@ FN v@C v_ldn_@D(const void* p, si64 i, si64 n) { return v_dec_@D(v_ld@Bn((const 
 FN void v_stn_@D(void* p, si64 i, v@C x, si64 n) { v_st@Bn((char*)p + i * @B, v_enc_@D(x), n); }
 )";
 
+// Of types of at most four bytes: every @S-th element; and where the chip has masks, the first n of
+// them, and those lanes of a vector for which m is true.
+constexpr const char* kStrided = R"(
+FN v@C v_lds@S_@D(const void* p, si64 i) { return v_dec_@D(v_ld@Bs@S((const char*)p + i * @B)); }
+#ifdef MASK_OF
+FN v@C v_ldns@S_@D(const void* p, si64 i, si64 n) { return v_dec_@D(v_ld@Bns@S((const char*)p + i * @B, n)); }
+#endif
+)";
+constexpr const char* kMasked = R"(
+#ifdef MASK_OF
+FN v@C v_ldm_@D(const void* p, si64 i, vbool m) { return v_dec_@D(v_ld@Bk((const char*)p + i * @B, MASK_OF(m))); }
+#endif
+)";
+
 // Formats of a few bits: sign, exponent, mantissa. The numbers are those of abi/convert.h.
 constexpr const char* kSmallFloat = R"(
 typedef struct { int m, bias; su32 sign, max, inf, nan, fnuz; } small_float;
@@ -185,7 +199,13 @@ std::string PreludeStorageOnce() {
   for (DType t :
        {DType::kU8, DType::kI8, DType::kU16, DType::kI16, DType::kI32, DType::kU32, DType::kI64,
         DType::kU64, DType::kF32, DType::kF64, DType::kBool, DType::kF16, DType::kBF16}) {
-    text += Fill(kTailAccess, t, BitWidth(t) / 8);
+    text += Fill(std::string(kTailAccess) + kMasked, t, BitWidth(t) / 8);
+    for (int step = 2; step <= kMostStep && BitWidth(t) <= 32; ++step) {
+      std::string strided = kStrided;
+      for (size_t at = 0; (at = strided.find("@S", at)) != std::string::npos;)
+        strided.replace(at, 2, std::to_string(step));
+      text += Fill(strided, t, BitWidth(t) / 8);
+    }
   }
   text += SmallFloat(DType::kF8E4M3FN, kF8E4M3FNFormat);
   text += SmallFloat(DType::kF8E4M3FNUZ, kF8E4M3FNUZFormat);

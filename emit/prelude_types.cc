@@ -92,14 +92,22 @@ FN vf64 v_sqrt_f64(vf64 x) { return __builtin_elementwise_sqrt(x); }
 #define VRND(N, B) FN vf32 v_##N##_f32(vf32 x) { return __builtin_elementwise_##B(x); } \
   FN vf64 v_##N##_f64(vf64 x) { return __builtin_elementwise_##B(x); }
 VRND(floor, floor) VRND(ceil, ceil) VRND(trunc, trunc) VRND(round, roundeven)
+#ifdef MASK_OF
+#define v_any(m) (MASK_OF(m) != 0)
+#else
 #define v_any(m) __builtin_reduce_or(m)
+#endif
 #else
 FN vf64 v_fma64(vf64 a, vf64 b, vf64 c) { vf64 r; LANES r[l] = s_fma64(a[l], b[l], c[l]); return r; }
 FN vf64 v_sqrt_f64(vf64 x) { vf64 r; LANES r[l] = s_sqrt_f64(x[l]); return r; }
 #define VRND(N, I) FN vf32 v_##N##_f32(vf32 x) { return ROUND_PS(x, I); } \
   FN vf64 v_##N##_f64(vf64 x) { vf64 r; LANES r[l] = s_##N##_f64(x[l]); return r; }
 VRND(floor, 9) VRND(ceil, 10) VRND(trunc, 11) VRND(round, 8)
+#ifdef MASK_OF
+#define v_any(m) (MASK_OF(m) != 0)
+#else
 FN int v_any(vbool m) { int r = 0; LANES r |= m[l]; return r; }
+#endif
 FN vf32 v_fma(vf32 a, vf32 b, vf32 c) { return FMA_PS(a, b, c); }
 FN vf32 v_sqrt_f32(vf32 x) { return SQRT_PS(x); }
 #endif
@@ -140,16 +148,19 @@ typedef signed char q1 __attribute__((vector_size(16))); typedef short q2 __attr
 typedef int q4 __attribute__((vector_size(64))); typedef long long q8 __attribute__((vector_size(64)));
 typedef char c1 __attribute__((vector_size(16)));
 #define MASK(n) ((unsigned short)((1u << (n)) - 1))
-FN vu8 v_ld1n(const void* p, si64 n) { return (vu8)__builtin_ia32_loaddquqi128_mask((const void*)p, (c1){}, MASK(n)); }
-FN vu16 v_ld2n(const void* p, si64 n) { return (vu16)__builtin_ia32_loaddquhi256_mask((const void*)p, (q2){}, MASK(n)); }
-FN vu32 v_ld4n(const void* p, si64 n) { return (vu32)__builtin_ia32_loaddqusi512_mask((const void*)p, (q4){}, MASK(n)); }
+FN vu8 v_ld1k(const void* p, su16 k) { return (vu8)__builtin_ia32_loaddquqi128_mask((const void*)p, (c1){}, k); }
+FN vu16 v_ld2k(const void* p, su16 k) { return (vu16)__builtin_ia32_loaddquhi256_mask((const void*)p, (q2){}, k); }
+FN vu32 v_ld4k(const void* p, su16 k) { return (vu32)__builtin_ia32_loaddqusi512_mask((const void*)p, (q4){}, k); }
 typedef union { q8 h[2]; vu64 v; } pair8;
-FN vu64 v_ld8n(const void* p, si64 n) {
+FN vu64 v_ld8k(const void* p, su16 k) {
   pair8 r;
-  r.h[0] = __builtin_ia32_loaddqudi512_mask((const void*)p, (q8){}, (unsigned char)MASK(n));
-  r.h[1] = __builtin_ia32_loaddqudi512_mask((const void*)((const char*)p + 64), (q8){}, (unsigned char)(MASK(n) >> 8));
+  r.h[0] = __builtin_ia32_loaddqudi512_mask((const void*)p, (q8){}, (unsigned char)k);
+  r.h[1] = __builtin_ia32_loaddqudi512_mask((const void*)((const char*)p + 64), (q8){}, (unsigned char)(k >> 8));
   return r.v;
 }
+#define LDN(b, e) FN v##e v_ld##b##n(const void* p, si64 n) { return v_ld##b##k(p, MASK(n)); }
+LDN(1, u8) LDN(2, u16) LDN(4, u32) LDN(8, u64)
+#define MASK_OF(m) ((su16)__builtin_ia32_cvtd2mask512((q4)(m)))
 FN void v_st1n(void* p, vu8 x, si64 n) { __builtin_ia32_storedquqi128_mask((void*)p, (c1)x, MASK(n)); }
 FN void v_st2n(void* p, vu16 x, si64 n) { __builtin_ia32_storedquhi256_mask((void*)p, (q2)x, MASK(n)); }
 FN void v_st4n(void* p, vu32 x, si64 n) { __builtin_ia32_storedqusi512_mask((void*)p, (q4)x, MASK(n)); }
@@ -236,11 +247,17 @@ std::string PreludeTypes(const SocSpec& soc) {
   if (!soc.masks) text += kTails;
   text += kVectorMath;
   text += soc.IsArm() ? kNeonGemm : kGemm;
-  // The half conversions as functions with one name for both widths.
+  // The half conversions as functions with one name for both widths. clang knows what the builtin
+  // means, and would compare the halves themselves, one by one, where their values are compared.
   text +=
+      "#if defined(__clang__) && defined(__x86_64__)\n"
+      "FN vf32 v_half(vu16 x) { vf32 r; __asm__(\"vcvtph2ps %1, %0\" : \"=\" VR(r) : VR(x)); "
+      "return r; }\n"
+      "#else\n"
       "FN vf32 v_half(vu16 x) { return F16_TO_F32((vi16)x); }\n"
+      "#endif\n"
       "FN vu16 v_unhalf(vf32 x) { return (vu16)F32_TO_F16(x); }\n"
-      "FN sf32 s_half(su16 x) { return v_half(v_bc_u16(x))[0]; }\n"
+      "FN sf32 s_half(su16 x) { return F16_TO_F32((vi16)v_bc_u16(x))[0]; }\n"
       "FN su16 s_unhalf(sf32 x) { return v_unhalf(v_bc_f32(x))[0]; }\n";
   return text;
 }

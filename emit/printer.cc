@@ -85,6 +85,8 @@ void KernelPrinter::PrintLoop(const Stmt& s) {
     return PrintUnrolled(s);
   }
   if (IsPipeline(s)) return PrintTilePipeline(s);
+  if (const std::vector<tile::ExprId> loads = TurnedLoads(s); !loads.empty())
+    return PrintTurned(s, loads);
   PrintSerialLoop(s, "0", Index(s.extent));
 }
 
@@ -183,8 +185,8 @@ void KernelPrinter::PrintLet(const Stmt& s) {
 void KernelPrinter::PrintStore(const Stmt& s) {
   // What the store rounds need not be rounded before.
   const tile::ValueNode& node = kernel_.values[s.value];
-  const bool twice = node.op == tile::Op::kNarrow && node.storage == DType::kBF16 &&
-                     kernel_.buffers[s.buffer].dtype == DType::kBF16;
+  const bool twice =
+      node.op == tile::Op::kNarrow && node.storage == kernel_.buffers[s.buffer].dtype;
   const tile::ExprId root = twice ? node.a : s.value;
   CValue v = Value(root);
   const DType type = TypeOf(root);

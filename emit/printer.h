@@ -110,12 +110,22 @@ class KernelPrinter {
   DType GemmType(const tile::BrGemm& g) const {
     return ComputeType(kernel_.buffers[g.a_buffer].dtype);
   }
+  // turned.cc
+  std::vector<tile::ExprId> TurnedLoads(const tile::Stmt& s) const;
+  void PrintTurned(const tile::Stmt& s, const std::vector<tile::ExprId>& loads);
+  // loads.cc
+  CValue PrintIndexValue(const tile::ValueNode& n);
+  CValue PrintLoad(const tile::ValueNode& n);
+  // Prints `lane_text(offset)` for each active lane into a new varying value.
+  CValue ByLanes(DType type, Expr offset, const std::string& load);
+  // A load whose elements mostly lie side by side.
+  std::optional<CValue> PrintPieces(const tile::ValueNode& n);
+  // e of each lane as a vector of i32; nullopt if it may be too large.
+  std::optional<std::string> SpellLanes(Expr e);
   // values.cc
   CValue Value(tile::ExprId id);
   CValue PrintNode(const tile::ValueNode& n);
   CValue PrintConst(const tile::ValueNode& n);
-  CValue PrintIndexValue(const tile::ValueNode& n);
-  CValue PrintLoad(const tile::ValueNode& n);
   CValue PrintUnary(const tile::ValueNode& n);
   std::string PrintQuotient(const std::string& x, float reciprocal, float rest);
   std::string PrintQuantised(const tile::ValueNode& n);
@@ -123,8 +133,6 @@ class KernelPrinter {
   CValue PrintSelect(const tile::ValueNode& n);
   std::string As(const CValue& v, DType type, bool varying);  // broadcasts if it must
   CValue Name(DType type, bool varying, const std::string& text);
-  // Prints `lane_text(offset)` for each active lane into a new varying value.
-  CValue ByLanes(DType type, Expr offset, const std::string& load);
   // index.cc
   std::string Index(Expr e, const std::string& lane = "");
   std::string Spell(Expr e, const std::string& lane);

@@ -39,15 +39,21 @@ std::string ReduceIdentity(ReduceOp op, DType type) {
 std::string ReduceCombine(ReduceOp op, DType type, char mode, const std::string& a,
                           const std::string& b) {
   const bool boolean = type == DType::kBool;
+  // Which of two floats is NaN is asked of the first: of the new one, so that the next step does
+  // not wait for the answer.
+  const std::string& first = IsFloat(type) ? b : a;
+  const std::string& second = IsFloat(type) ? a : b;
   switch (op) {
     case ReduceOp::kSum: return a + " + " + b;
     case ReduceOp::kProd: return a + " * " + b;
     case ReduceOp::kAnd: return a + " & " + b;
     case ReduceOp::kOr: return a + " | " + b;
     case ReduceOp::kMin:
-      return boolean ? a + " & " + b : fmt::format("{}_min_{}({}, {})", mode, ge::Name(type), a, b);
+      return boolean ? a + " & " + b
+                     : fmt::format("{}_min_{}({}, {})", mode, ge::Name(type), first, second);
     case ReduceOp::kMax:
-      return boolean ? a + " | " + b : fmt::format("{}_max_{}({}, {})", mode, ge::Name(type), a, b);
+      return boolean ? a + " | " + b
+                     : fmt::format("{}_max_{}({}, {})", mode, ge::Name(type), first, second);
   }
   return a;
 }
@@ -199,10 +205,17 @@ void KernelPrinter::PrintReduceLanes(const Stmt& s) {
   Line("{0}0 = {1};", r, combine('v', r + "0", r + "1"));
   Line("{0}2 = {1};", r, combine('v', r + "2", r + "3"));
   Line("{0}0 = {1};", r, combine('v', r + "0", r + "2"));
-  Line("s{} {}q[W];", t, r);
-  Line("LANES {0}q[l] = {0}0[l];", r);
-  Line("for (int h = W / 2; h >= 1; h /= 2) for (int l = 0; l < h; l++) {}q[l] = {};", r,
-       combine('s', r + "q[l]", r + "q[l + h]"));
+  // Halves onto each other, as a tree. Wide elements need two registers: as scalars.
+  if (type == DType::kF32 || type == DType::kI32 || type == DType::kBool) {
+    for (int h = lanes_ / 2; h >= 1; h /= 2)
+      Line("{0}0 = {1};", r, combine('v', r + "0", fmt::format("v_upper({}0, {})", r, h)));
+    Line("s{0} {1}q[1] = {{{1}0[0]}};", t, r);
+  } else {
+    Line("s{} {}q[W];", t, r);
+    Line("LANES {0}q[l] = {0}0[l];", r);
+    Line("for (int h = W / 2; h >= 1; h /= 2) for (int l = 0; l < h; l++) {}q[l] = {};", r,
+         combine('s', r + "q[l]", r + "q[l + h]"));
+  }
   Line("{} = {};", result, combine('s', r + "q[0]", r + "s"));
   Close();
   vars_[s.var] = {result, false};

@@ -44,14 +44,14 @@ Function UnaryFunction(Op op, DType t) {
     case Op::kSin: return {"sin", true};
     case Op::kCos: return {"cos", true};
     case Op::kTan: return {"tan", true};
-    case Op::kAsin: return {"asin", true};
-    case Op::kAcos: return {"acos", true};
-    case Op::kAtan: return {"atan", true};
-    case Op::kSinh: return {"sinh", true};
-    case Op::kCosh: return {"cosh", true};
-    case Op::kAsinh: return {"asinh", true};
-    case Op::kAcosh: return {"acosh", true};
-    case Op::kAtanh: return {"atanh", true};
+    case Op::kAsin: return {"asin", f64};
+    case Op::kAcos: return {"acos", f64};
+    case Op::kAtan: return {"atan", f64};
+    case Op::kSinh: return {"sinh", f64};
+    case Op::kCosh: return {"cosh", f64};
+    case Op::kAsinh: return {"asinh", f64};
+    case Op::kAcosh: return {"acosh", f64};
+    case Op::kAtanh: return {"atanh", f64};
     case Op::kLgamma: return {"lgamma", true};
     default: return {nullptr, false};
   }
@@ -86,7 +86,7 @@ Function BinaryFunction(Op op, DType t) {
     case Op::kDiv: return {"div", false};
     case Op::kFloorMod: return {"floormod", f};
     case Op::kFmod: return {"fmod", f};
-    case Op::kPow: return {"pow", f};
+    case Op::kPow: return {"pow", t == DType::kF64};
     case Op::kMin: return {"min", false};
     case Op::kMax: return {"max", false};
     case Op::kShl: return {"shl", false};
@@ -163,47 +163,6 @@ CValue KernelPrinter::PrintConst(const ValueNode& n) {
   }
 }
 
-CValue KernelPrinter::PrintIndexValue(const ValueNode& n) {
-  if (!Varying(n.index)) return Name(DType::kI64, false, Index(n.index));
-  if (std::optional<int64_t> stride = LaneStride(n.index)) {
-    return Name(DType::kI64, true,
-                fmt::format("v_bc_i64({}) + v_iota_i64() * {}L", Index(n.index), *stride));
-  }
-  return ByLanes(DType::kI64, n.index, "{}");
-}
-
-CValue KernelPrinter::ByLanes(DType type, Expr offset, const std::string& load) {
-  CValue v{Fresh('t'), true};
-  Line("v{} {} = {{}};", ge::Name(type), v.text);
-  std::string count = vector_->count.empty() ? "W" : vector_->count;
-  std::string at;
-  if (std::optional<int64_t> stride = LaneStride(offset)) {
-    std::string base = Fresh('o');
-    Line("const si64 {} = {};", base, Index(offset));
-    at = fmt::format("{} + l * {}L", base, *stride);
-  } else {
-    at = Index(offset, "l");
-  }
-  Line("for (si64 l = 0; l < {}; l++) {}[l] = {};", count, v.text,
-       fmt::format(fmt::runtime(load), at));
-  return v;
-}
-
-CValue KernelPrinter::PrintLoad(const ValueNode& n) {
-  const DType storage = kernel_.buffers[n.buffer].dtype;
-  const std::string_view d = ge::Name(storage);
-  if (!Varying(n.index)) {
-    return Name(n.type, false, fmt::format("s_ld_{}(b{}, {})", d, n.buffer, Index(n.index)));
-  }
-  if (LaneStride(n.index) == 1) {
-    const bool tail = !vector_->count.empty();
-    return Name(n.type, true,
-                fmt::format("v_ld{}_{}(b{}, {}{})", tail ? "n" : "", d, n.buffer, Index(n.index),
-                            tail ? ", " + vector_->count : ""));
-  }
-  return ByLanes(n.type, n.index, fmt::format("s_ld_{}(b{}, {{}})", d, n.buffer));
-}
-
 // x, if `n` is 1 / (exp(-x) + 1).
 static std::optional<tile::ExprId> OfSigmoid(const tile::Kernel& k, const ValueNode& n) {
   if (n.op != Op::kRcp || n.type != DType::kF32) return std::nullopt;
@@ -274,6 +233,9 @@ CValue KernelPrinter::PrintUnary(const ValueNode& n) {
       }
     }
     text = fmt::format("{}_cast_{}_{}({})", m, ge::Name(from), ge::Name(n.type), a.text);
+    if (const ValueNode& of = kernel_.values[n.a]; a.varying && of.op == Op::kIndex)
+      if (std::optional<std::string> lanes = SpellLanes(Resolved(of.index)))
+        text = fmt::format("{}_cast_i32_{}({})", m, ge::Name(n.type), *lanes);
   } else if (n.op == Op::kBitCast) {
     text = fmt::format("{}_as_{}({})", m, ge::Name(n.type), a.text);
   } else if (n.op == Op::kNarrow) {
