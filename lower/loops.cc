@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 namespace ge {
 namespace {
@@ -13,6 +14,7 @@ using tile::LoopKind;
 constexpr double kChunkNs = 4000;     // work of one chunk, where there is enough
 constexpr double kLeastNs = 1000;     // and the least that is worth a turn
 constexpr int64_t kVectorChunk = 64;  // chunks of the vector axis are multiples of this
+constexpr int64_t kSquare = 16;       // of crossed axes
 
 // Axes before `axis` and blocks of `rows` of it are the grid; the rest is inside a chunk.
 struct Split {
@@ -89,6 +91,8 @@ class Nest {
     idx_.assign(extents.size(), Expr(0));
     for (size_t i = 0; i < extents.size(); ++i)
       if (!extents[i].IsConst(1)) axes_.push_back(static_cast<int>(i));
+    if (const int c = policy.crossed; c >= 0 && c + 1 < static_cast<int>(axes_.size()))
+      std::rotate(axes_.begin() + c, axes_.begin() + c + 1, axes_.end() - 1);
   }
 
   std::string Run() {
@@ -97,6 +101,10 @@ class Nest {
     Split split;
     if (policy_.parallel && policy_.ns_per_iteration > 0 && policy_.vector_store)
       split = ChooseSplit(used, vector_, policy_.ns_per_iteration);
+    const int inner = static_cast<int>(axes_.size()) - 2;
+    if (policy_.crossed >= 0 && inner >= 0 && split.axis >= inner)
+      split = {inner, (std::max<int64_t>(split.axis == inner ? split.rows : 1, 1) + kSquare - 1) /
+                          kSquare * kSquare};
     if (split.axis < 0) {
       Inner(0);
       return fmt::format("1 chunk of {}", ToString(Product(used)));
@@ -156,6 +164,40 @@ class Nest {
 };
 
 }  // namespace
+
+int CrossedAxis(const tile::Kernel& trial) {
+  std::vector<const tile::Stmt*> loops;
+  const std::vector<tile::Stmt>* body = &trial.body.body;
+  while (body->size() == 1 && body->front().kind == tile::StmtKind::kLoop) {
+    loops.push_back(&body->front());
+    body = &body->front().body;
+  }
+  if (loops.size() < 2 || loops.back()->loop != LoopKind::kVector || body->size() != 1 ||
+      body->front().kind != tile::StmtKind::kStore)
+    return -1;
+  auto small = [](Expr e) { return e.IsConst() && e.value() < kSquare / 2; };
+  const Expr lane = loops.back()->symbol;
+  if (small(loops.back()->extent)) return -1;
+  std::vector<tile::ExprId> stack = {body->front().value};
+  std::unordered_set<tile::ExprId> seen;
+  int crossed = -1;
+  while (!stack.empty()) {
+    const tile::ExprId id = stack.back();
+    stack.pop_back();
+    if (id < 0 || !seen.insert(id).second) continue;
+    const tile::ValueNode& n = trial.values[id];
+    for (tile::ExprId operand : {n.a, n.b, n.c}) stack.push_back(operand);
+    if (n.op != tile::Op::kLoad || !DependsOn(n.index, lane)) continue;
+    const std::optional<Linear> along = AsLinear(n.index, lane);
+    if (!along || along->coefficient.IsConst(1)) continue;
+    for (size_t k = 0; k + 1 < loops.size(); ++k) {
+      const std::optional<Linear> across = AsLinear(n.index, loops[k]->symbol);
+      if (across && across->coefficient.IsConst(1) && !small(loops[k]->extent))
+        crossed = static_cast<int>(k);
+    }
+  }
+  return crossed;
+}
 
 void NestLoops(tile::Builder& b, const std::vector<Expr>& extents, bool vector,
                const LoopPolicy& policy, const std::function<void(const Index&)>& body,

@@ -74,6 +74,7 @@ class RegionLowering {
     covered_.insert(trial.covered().begin(), trial.covered().end());
     KernelCost cost = EstimateCost(trial.b().kernel(), soc_);
     policy.parallel = parallel;
+    policy.crossed = CrossedAxis(trial.b().kernel());
     policy.ns_per_iteration = cost.ns / std::max(report.iterations, 1.0);
     LoopReport final_report;
     LoweringContext context(g_, region_, soc_, &used);
