@@ -16,6 +16,7 @@
 namespace ge {
 namespace {
 
+using tile::LoopKind;
 using tile::Op;
 using tile::ReduceOp;
 using tile::Val;
@@ -54,6 +55,71 @@ Val Lowest(tile::Builder& b, DType t) {
   return b.ConstInt(ComputeType(t), std::numeric_limits<int64_t>::min() >> (64 - bits));
 }
 
+// Does it pay to make a line of window columns first? Not where lanes are channels, and not for
+// windows that stay within X and are small.
+bool ByLines(const Lowering& l, const Window& w) {
+  const int last = w.rank() - 1;
+  if (!l.In(0).layout.IsNd() || !l.Out(0).layout.IsNd() || w.kernel[last].IsConst(1)) return false;
+  const bool inside = ProvablyLe(w.pad_lo[last], 0) &&
+                      ProvablyLe(w.At(last, w.out[last] - 1, w.kernel[last] - 1), w.in[last] - 1);
+  const int64_t columns = HintValue(w.kernel[last]);
+  return !inside || (columns > 2 && HintValue(Product(w.kernel)) > 2 * columns);
+}
+
+// How many of the kernel's positions along axis i lie in [lo, hi) for output o.
+Expr CountInside(const Window& w, int i, Expr o, Expr lo, Expr hi) {
+  const Expr base = o * w.stride[i] - w.pad_lo[i];
+  const Expr first = Max(0, CeilDiv(lo - base, w.dilation[i]));
+  const Expr end = Min(w.kernel[i], CeilDiv(hi - base, w.dilation[i]));
+  return Max(0, end - first);
+}
+
+// A window axis after axis: each line of X is combined over all axes but the last, into a line that
+// has the pads too; from it the elements of a line of Y. `none` is what
+// counts outside.
+void LowerByLines(Lowering& l, const Window& w, ReduceOp op, Val none,
+                  const std::function<void(const Index& o, Val v)>& yield) {
+  auto& b = l.b;
+  const int last = w.rank() - 1;
+  const Expr s = w.stride[last], d = w.dilation[last], lo = w.pad_lo[last], in = w.in[last];
+  const Expr size = (w.out[last] - 1) * s + (w.kernel[last] - 1) * d + 1;
+  const Expr used = Min(in, Max(0, size - lo)), hi = Max(0, size - lo - used);
+  Dims outer = l.Out(0).dims;
+  outer.pop_back();
+  l.ForEach(outer, false, [&](const Index& o) {
+    const int line = b.Alloc("line", none.type(), size);
+    auto fill = [&](Expr from, Expr count) {
+      if (!count.IsConst(0))
+        b.For("c", count, LoopKind::kVector, [&](Expr c) { b.Store(line, from + c, none); });
+    };
+    fill(0, Min(lo, size));
+    fill(lo + used, hi);
+    std::vector<Expr> counts, firsts;
+    for (int i = 0; i < last; ++i) {
+      counts.push_back(CountInside(w, i, o[2 + i], 0, w.in[i]));
+      firsts.push_back(Max(0, CeilDiv(w.pad_lo[i] - o[2 + i] * w.stride[i], w.dilation[i])));
+    }
+    b.For("c", used, LoopKind::kVector, [&](Expr c) {
+      auto element = [&](const std::vector<Expr>& k) {
+        Index xi = {o[0], o[1]};
+        for (int i = 0; i < last; ++i) xi.push_back(w.At(i, o[2 + i], firsts[i] + k[i]));
+        xi.push_back(c);
+        return l.Load(0, xi);
+      };
+      Val v = counts.empty() ? element({}) : b.Reduce(op, counts, element);
+      if (op == ReduceOp::kMax && !IsFloat(v.type())) v = b.Binary(Op::kMax, v, none);
+      b.Store(line, lo + c, v);
+    });
+    b.For("o", w.out[last], LoopKind::kVector, [&](Expr at) {
+      Index y = o;
+      y.push_back(at);
+      yield(y, b.Reduce(op, {w.kernel[last]}, [&](const std::vector<Expr>& k) {
+        return b.Load(line, at * s + k[0] * d);
+      }));
+    });
+  });
+}
+
 // Row-major position, or with storage_order 1 column-major within the image.
 Expr FlatPosition(const Dims& x, const Index& i, bool column_major) {
   if (!column_major) return Linear(i, x);
@@ -73,6 +139,9 @@ void LowerMaxPool(Lowering& l) {
   const bool indices = l.node.outputs.size() > 1 && l.node.outputs[1] != kNone;
   const bool values = l.node.outputs[0] != kNone, column_major = l.Int("storage_order", 0) != 0;
   const Dims& out = l.Out(values ? 0 : 1).dims;
+  if (values && !indices && ByLines(l, w))
+    return LowerByLines(l, w, ReduceOp::kMax, Lowest(l.b, l.In(0).dtype),
+                        [&](const Index& o, Val v) { l.Yield(0, o, v); });
   l.ForEach(out, true, [&](const Index& o) {
     auto& b = l.b;
     const Val low = Lowest(b, l.In(0).dtype);
@@ -104,15 +173,10 @@ const OpDef& kMaxPool =
               .lower = LowerMaxPool,
               .samples = {"(f32[1,2,6,7]) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}",
                           "(f32[1,1,5,5]) {kernel_shape=[2,2], strides=[2,2], ceil_mode=1}",
+                          "(f32[1,2,4,5,21]) {kernel_shape=[3,3,5], strides=[1,2,3], "
+                          "pads=[2,1,2,1,1,3], dilations=[1,2,1], ceil_mode=1}",
+                          "(i8[1,3,7,20]) {kernel_shape=[3,3], pads=[1,1,1,1]}",
                           "(u8[1,2,8]) {kernel_shape=[3], dilations=[2]}"}});
-
-// How many of the kernel's positions along axis i lie in [lo, hi) for output o.
-Expr CountInside(const Window& w, int i, Expr o, Expr lo, Expr hi) {
-  const Expr base = o * w.stride[i] - w.pad_lo[i];
-  const Expr first = Max(0, CeilDiv(lo - base, w.dilation[i]));
-  const Expr end = Min(w.kernel[i], CeilDiv(hi - base, w.dilation[i]));
-  return Max(0, end - first);
-}
 
 void LowerAveragePool(Lowering& l) {
   const auto& x = l.In(0).dims;
@@ -120,17 +184,21 @@ void LowerAveragePool(Lowering& l) {
   GE_CHECK(window.ok());
   const Window& w = *window;
   const bool with_pads = l.Int("count_include_pad", 0) != 0;
-  l.ForEach(l.Out(0).dims, true, [&](const Index& o) {
-    auto& b = l.b;
-    const DType t = ComputeType(l.In(0).dtype);
-    const Val sum = b.Reduce(ReduceOp::kSum, w.kernel, [&](const std::vector<Expr>& k) {
-      return l.LoadOr(0, InputIndex(w, o, k), b.Const(t, 0));
-    });
+  const DType t = ComputeType(l.In(0).dtype);
+  auto yield = [&](const Index& o, Val sum) {
     Expr count = 1;
     for (int i = 0; i < w.rank(); ++i)
       count *= with_pads ? CountInside(w, i, o[2 + i], 0 - w.pad_lo[i], x[2 + i] + w.pad_hi[i])
                          : CountInside(w, i, o[2 + i], 0, x[2 + i]);
-    l.Yield(0, o, sum / b.Cast(b.Index(count), t));
+    l.Yield(0, o, sum / l.b.Cast(l.b.Index(count), t));
+  };
+  if (ByLines(l, w)) return LowerByLines(l, w, ReduceOp::kSum, l.b.Const(t, 0), yield);
+  l.ForEach(l.Out(0).dims, true, [&](const Index& o) {
+    auto& b = l.b;
+    const Val sum = b.Reduce(ReduceOp::kSum, w.kernel, [&](const std::vector<Expr>& k) {
+      return l.LoadOr(0, InputIndex(w, o, k), b.Const(t, 0));
+    });
+    yield(o, sum);
   });
 }
 

@@ -88,7 +88,8 @@ void LowerHardmax(Lowering& l) {
       return i;
     };
     Val position = ArgPosition(l, true, false, dim, at);
-    l.b.For("k", dim, LoopKind::kSerial, [&](Expr k) {
+    const bool along = axis + 1 == l.In(0).rank();
+    l.b.For("k", dim, along ? LoopKind::kVector : LoopKind::kSerial, [&](Expr k) {
       Val hit = Equal(position, l.b.Index(k));
       l.Yield(0, at(k), l.b.Cast(hit, ComputeType(l.Out(0).dtype)));
     });
@@ -111,24 +112,34 @@ Status InferCumulative(InferContext& ctx) {
   return InferSameAsInput(ctx);
 }
 
-// One running value per line of the axis.
+// A running value per line of the axis, of `kStrip` lines at once where neighbours lie side by
+// side.
 template <bool kSum>
 void ScanLines(Lowering& l, int axis) {
-  bool exclusive = l.Int("exclusive", 0) != 0, reverse = l.Int("reverse", 0) != 0;
-  Dims kept = l.In(0).dims;
-  Expr dim = kept[axis];
-  kept[axis] = 1;
-  DType t = ComputeType(l.In(0).dtype);
-  l.ForEach(kept, false, [&](const Index& o) {
-    int total = l.b.Alloc("total", t, 1);
-    l.b.Store(total, 0, l.b.Const(t, kSum ? 0 : 1));
-    l.b.For("k", dim, LoopKind::kSerial, [&](Expr k) {
-      Index at = o;
-      at[axis] = reverse ? dim - 1 - k : k;
-      Val before = l.b.Let(l.b.Load(total, 0)), x = l.Load(0, at);
-      Val after = l.b.Let(kSum ? before + x : before * x);
-      l.b.Store(total, 0, after);
-      l.Yield(0, at, exclusive ? before : after);
+  const bool exclusive = l.Int("exclusive", 0) != 0, reverse = l.Int("reverse", 0) != 0;
+  constexpr int64_t kStrip = 512;
+  const int last = l.In(0).rank() - 1;
+  Dims outer = l.In(0).dims;
+  const Expr dim = outer[axis], lines = axis == last ? Expr(1) : outer[last];
+  outer[axis] = 1;
+  outer[last] = CeilDiv(lines, kStrip);
+  const DType t = ComputeType(l.In(0).dtype);
+  l.ForEach(outer, false, [&](const Index& o) {
+    auto& b = l.b;
+    const Expr first = o[last] * kStrip, count = Min(kStrip, lines - first);
+    const LoopKind lanes = axis == last ? LoopKind::kSerial : LoopKind::kVector;
+    const int total = b.Alloc("total", t, Min(kStrip, lines));
+    b.For("i", count, lanes, [&](Expr i) { b.Store(total, i, b.Const(t, kSum ? 0 : 1)); });
+    b.For("k", dim, LoopKind::kSerial, [&](Expr k) {
+      b.For("i", count, lanes, [&](Expr i) {
+        Index at = o;
+        at[last] = first + i;
+        at[axis] = reverse ? dim - 1 - k : k;
+        const Val before = b.Let(b.Load(total, i)), x = l.Load(0, at);
+        const Val after = b.Let(kSum ? before + x : before * x);
+        b.Store(total, i, after);
+        l.Yield(0, at, exclusive ? before : after);
+      });
     });
   });
 }
@@ -173,7 +184,8 @@ OpDef Cumulative(const char* name, void (*lower)(Lowering&)) {
           .infer = InferCumulative,
           .lower = lower,
           .expand = ExpandSizes<1>,
-          .samples = {"(f32[3,4], i64[]=[1])", "(f32[3,4], i64[]=[0]) {exclusive=1, reverse=1}"}};
+          .samples = {"(f32[3,4], i64[]=[1])", "(f32[2,3,20], i64[]=[1])",
+                      "(f32[3,4], i64[]=[0]) {exclusive=1, reverse=1}"}};
 }
 
 const OpDef& kCumSum = Register(Cumulative("CumSum", LowerCumulative<true>));
