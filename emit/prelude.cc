@@ -17,8 +17,8 @@ std::string For(char mode, std::string text) {
 }  // namespace
 
 std::string Prelude(const SocSpec& soc) {
-  std::string text = PreludeTypes(soc) + PreludeLanes(soc) + PreludeBytes(soc) + PreludeTiles(soc) + PreludeOpsOnce() +
-                     PreludeMathOnce();
+  std::string text = PreludeTypes(soc) + PreludeLanes(soc) + PreludeBytes(soc) + PreludeTiles(soc) +
+                     PreludeOpsOnce() + PreludeMathOnce();
   for (char mode : {'s', 'v'}) {
     text += For(mode, PreludeOps());
     text += For(mode, PreludeStorage());

@@ -59,7 +59,9 @@ Val Lowest(tile::Builder& b, DType t) {
 // windows that stay within X and are small.
 bool ByLines(const Lowering& l, const Window& w) {
   const int last = w.rank() - 1;
-  if (!l.In(0).layout.IsNd() || !l.Out(0).layout.IsNd() || w.kernel[last].IsConst(1)) return false;
+  if (!l.In(0).layout.IsNd() || !l.Out(0).layout.IsNd() || w.kernel[last].IsConst(1) ||
+      !ProvablyLe(0, w.pad_lo[last]))
+    return false;
   const bool inside = ProvablyLe(w.pad_lo[last], 0) &&
                       ProvablyLe(w.At(last, w.out[last] - 1, w.kernel[last] - 1), w.in[last] - 1);
   const int64_t columns = HintValue(w.kernel[last]);
