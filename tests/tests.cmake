@@ -93,6 +93,10 @@ foreach(set ocr speech rest)
     RESOURCE_LOCK models FIXTURES_REQUIRED peer)
 endforeach()
 
+# Models of one operator each, their outputs only.
+add_test(NAME ops COMMAND ${CMAKE_SOURCE_DIR}/bench/ops --check --build ${CMAKE_BINARY_DIR})
+set_tests_properties(ops PROPERTIES LABELS release_only SKIP_RETURN_CODE 77 TIMEOUT 600 FIXTURES_REQUIRED peer)
+
 # Some random graphs against ONNX Runtime.
 add_test(NAME fuzz_peer COMMAND ${CMAKE_SOURCE_DIR}/tests/peer_ops/fuzz 30 2001)
 set_tests_properties(fuzz_peer PROPERTIES LABELS release_only SKIP_RETURN_CODE 77 TIMEOUT 600 FIXTURES_REQUIRED peer
