@@ -387,6 +387,24 @@ TEST(RandomDags, StripsKeepEveryBit) {
   EXPECT_GT(less, 40);
 }
 
+// Borders are written, never read: they do not keep a node from working in place.
+TEST(Aliases, BordersInPlace) {
+  const std::string type = "f32[1,16,3,3]{nc1hwc0:16} halo[2:1:1, 3:1:1]";
+  const std::string text = fmt::format(
+      "graph \"borders\" (%x: f32[1,16,3,3]) -> (%y) {{\n"
+      "  %a: {0} = Neg(%x)\n  %b: {0} = Abs(%a)\n  %c: {0} = Add(%b, %x)\n  %y = Neg(%c)\n}}\n",
+      type);
+  Policy policy;
+  policy.max_region_nodes = 1;
+  const auto ran = RunDag(text, policy, 2);
+  ASSERT_TRUE(ran.ok()) << ran.status().message();
+  EXPECT_EQ(ran->arena, 16 * 5 * 5 * 4) << ran->plan;
+  policy.reuse_memory = false;
+  const auto apart = RunDag(text, policy, 1);
+  ASSERT_TRUE(apart.ok()) << apart.status().message();
+  EXPECT_TRUE(ran->outputs == apart->outputs);
+}
+
 // A strip whose borders are filled by a second kernel was written twice, not read.
 TEST(RandomDags, StripsWithBordersAreNotComputedAgain) {
   const std::string text = fmt::format(

@@ -119,7 +119,7 @@ Status TakeSteps(Compilation& c, Steps* steps) {
 // Another order of the tasks, where it makes the arena clearly smaller and, streams included, costs
 // nothing; under a limit wherever it makes it smaller. An order that the user chose stays.
 Status UseLeanOrder(Compilation& c) {
-  constexpr int64_t kWorth = 8 << 20;  // small ones lie in the caches as they are
+  constexpr int64_t kWorth = 6 << 20;  // small ones lie in the caches as they are
   const Policy& policy = c.request.policy;
   const int64_t before = c.planned.plan.arena_bytes;
   const bool limited = policy.memory_limit > 0;
@@ -151,7 +151,7 @@ Status UseLeanOrder(Compilation& c) {
 // the arena would be without aliases stays that of the plan before.
 Status UseStrips(Compilation& c) {
   constexpr size_t kMostSteps = 6;
-  constexpr int64_t kWorth = 8 << 20;  // small ones lie in the caches as they are
+  constexpr int64_t kWorth = 6 << 20;  // small ones lie in the caches as they are
   constexpr double kSmaller = 0.96, kSlower = 1.05;
   const Policy& policy = c.request.policy;
   if (policy.opt_level < 2 || policy.disabled.contains("strips")) return {};

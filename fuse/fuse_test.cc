@@ -262,6 +262,58 @@ TEST(Layout, NothingChangesWithoutConvolutions) {
               ElementsAre("Relu f32[1,32,4,4]"));
 }
 
+// Parts whose channels begin or end within a block of the whole.
+std::string CutConcat(const std::string& width, int64_t channels, int64_t whole) {
+  return fmt::format(R"(graph g(%x: f32[1,24,6,4], %s: f32[1,{},1,1]) -> (%y) {{
+    %w1 = {}
+    %w2 = {}
+    %a = Conv(%x, %w1) {{strides=[2,2]}}
+    %b = Mul(%a, %s)
+    %p = ge.Repeat(%b) {{repeats=[1,1,2,2]}}
+    %c = Conv(%x, %w1)
+    %q = Relu(%c)
+    %t = Conv(%x, %w2) {{pads=[1,1,1,1]}}
+    %d = Concat(%q, %p, %t) {{axis=1}}
+    %w3 = {}
+    %y = Conv(%d, %w3) {{pads=[1,1,1,1]}}
+  }})",
+                     width, Weights(channels, 24, 1), Weights(24, 24, 3), Weights(9, whole, 3));
+}
+
+// Where no part can lie in its place, each is made where it is read.
+TEST(Fuse, ConcatTakesPartsThatBlocksCut) {
+  const auto regions = [](const std::string& text) {
+    auto g = Parse(text);
+    AssignLayouts(*g, TestSoc(), Level(2));
+    return Text(*g, FormRegions(*g, TestSoc(), Level(2)).at(g.get()));
+  };
+  EXPECT_THAT(regions(CutConcat("20", 20, 64)), testing::Contains("Repeat Concat : b q t -> d"));
+  EXPECT_THAT(regions(CutConcat("24", 24, 72)), testing::Contains("Concat : q p t -> d"));
+  EXPECT_THAT(regions(CutConcat("32", 32, 88)), testing::Contains("Concat : q p t -> d"));
+}
+
+// A wide sum that a convolution reads with a halo may take over the bytes of what it adds to.
+TEST(Layout, AWideResultLiesAsItsOperandDoes) {
+  for (const int64_t side : {16, 128}) {
+    const std::string halo = side == 128 ? " 2:1:1 3:1:1" : "";
+    const std::string dims = fmt::format("f32[1,16,{0},{0}]{{nc1hwc0:16}}", side);
+    EXPECT_THAT(Layouts(fmt::format(R"(graph g(%x: f32[1,16,{0},{0}]) -> (%y) {{
+      %w = {1}
+      %v = {2}
+      %a = Conv(%x, %w)
+      %s = GlobalAveragePool(%a)
+      %b = Mul(%a, %s)
+      %y = Conv(%b, %v) {{pads=[1,1,1,1]}}
+    }})",
+                                    side, Weights(16, 16, 1), Weights(8, 16, 3))),
+                ElementsAre("TransData f32[1,16," + fmt::format("{0},{0}", side) + "]{nc1hwc0:16}",
+                            "Conv " + dims + halo, "GlobalAveragePool f32[1,16,1,1]",
+                            "Mul " + dims + " 2:1:1 3:1:1",
+                            fmt::format("Conv f32[1,8,{0},{0}]{{nc1hwc0:16}}", side),
+                            fmt::format("TransData f32[1,8,{0},{0}]", side)));
+  }
+}
+
 TEST(Layout, BlockedEqualsNd) {
   for (const std::string& text : {
            ConvNet(),
@@ -291,6 +343,10 @@ TEST(Layout, BlockedEqualsNd) {
              %d = Conv(%c, %w2) {{pads=[1,1,1,1]}}
            }})",
                        Weights(24, 24, 2), Weights(9, 48, 3)),
+           CutConcat("24", 24, 24 + 24 + 24),
+           CutConcat("20", 20, 24 + 20 + 20),
+           CutConcat("32", 32, 24 + 32 + 32),
+           CutConcat("9", 9, 24 + 9 + 9),
        }) {
     std::map<std::string, int64_t> symbols = {{"n", 2}, {"h", 8}};
     auto dull = Parse(text), blocked = Parse(text);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "fuse/layouts.h"
+#include "ops/parts.h"
 
 namespace ge {
 namespace {
@@ -18,7 +19,12 @@ bool Named(const Node& n, std::initializer_list<std::string_view> names) {
 }
 
 // Operators that read each input element once, so that a producer may be computed in the read.
-bool ReadsOnce(const Node& n, int operand) {
+bool ReadsOnce(const Graph& g, const Node& n, int operand) {
+  if (Named(n, {"Concat"})) {
+    // Copied in any case: no part can lie in the whole as it is.
+    const std::vector<bool> cut = CutParts(g, n);
+    return std::find(cut.begin(), cut.end(), false) == cut.end();
+  }
   if (!n.op->lower) return n.op->fusion == Fusion::kPointwise || n.op->fusion == Fusion::kView;
   return operand == 0 &&
          Named(n, {"Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization", "ReduceMean",
@@ -205,7 +211,7 @@ void RegionGrowth::TakeProducers(int into, NodeId n) {
     ValueId v = node.inputs[i];
     int from = RegionOf(v);
     if (from < 0 || from == into || regions_[from].closed) continue;
-    if (!ReadsOnce(node, static_cast<int>(i)) && !DotTakes(from, node, static_cast<int>(i)))
+    if (!ReadsOnce(g_, node, static_cast<int>(i)) && !DotTakes(from, node, static_cast<int>(i)))
       continue;
     std::string refusal = Refusal(from, into, n, v);
     if (refusal.empty())

@@ -59,6 +59,7 @@ class LayoutChoice {
       if (blocked_[v]) g_.values[v].type.layout = Blocks(static_cast<ValueId>(v));
     const std::vector<NodeId> order = g_.order;
     for (NodeId n : order) ConvInputs(n);
+    for (auto n = order.rbegin(); n != order.rend(); ++n) ShareHalo(*n);
     for (NodeId n : order) NdInputs(n);
     Outputs();
     GE_CHECK(SortTopologically(g_), "layout made a cycle");
@@ -179,6 +180,31 @@ class LayoutChoice {
     if (wants_blocked == IsBlocked(x) && !clash && (halo.empty() || Free(x))) return Widen(x, halo);
     Layout layout = wants_blocked ? Blocks(x) : Nd();
     g_.node(n).inputs[0] = Converted(x, layout, halo);
+  }
+
+  // A wide result of a pointwise node lies as its operand does, if nothing reads that one later: it
+  // may then take over the operand's bytes (plan/in_place.cc).
+  void ShareHalo(NodeId id) {
+    constexpr int64_t kWide = int64_t{1} << 18;  // elements
+    const Node& n = g_.node(id);
+    if (!n.op->element || n.op->fusion != Fusion::kPointwise || n.outputs.size() != 1) return;
+    const Value& y = g_.value(n.outputs[0]);
+    if (y.halo.empty() || HintValue(y.type.Elements()) < kWide) return;
+    for (ValueId x : n.inputs) {
+      if (x == kNone || !(g_.value(x).type == y.type) || !IsBlocked(x) || !Free(x)) continue;
+      const bool leaves = std::find(g_.outputs.begin(), g_.outputs.end(), x) != g_.outputs.end();
+      const bool view = g_.node(g_.value(x).producer).op->fusion == Fusion::kView;
+      if (leaves || view || !g_.value(x).halo.empty() || !ReadLastBy(x, id)) continue;
+      return Widen(x, y.halo);
+    }
+  }
+
+  bool ReadLastBy(ValueId v, NodeId reader) const {
+    const auto place = [&](NodeId n) {
+      return std::find(g_.order.begin(), g_.order.end(), n) - g_.order.begin();
+    };
+    return std::all_of(uses_[v].begin(), uses_[v].end(),
+                       [&](const Use& use) { return place(use.node) <= place(reader); });
   }
 
   // Weights [C, 1, kh, kw] with the channels of one block innermost, as the loops run.

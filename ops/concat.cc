@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
+#include "ops/parts.h"
 #include "ops/shapes.h"
 #include "ops/sizes.h"
 
@@ -41,14 +43,51 @@ Status InferConcat(InferContext& ctx) {
   return {};
 }
 
-// One loop nest per operand.
+// The number of elements along `axis` that lie in a row.
+int64_t BlockOf(const Layout& layout, int axis) {
+  int64_t block = 1;
+  for (const LayoutDim& d : layout.dims)
+    if (d.axis == axis) block = std::max(block, d.tile);
+  return block;
+}
+
+// Parts that blocks cut, in one loop nest: all of them at one place, a few lanes at a time, so that
+// a line of the whole is written once and no element by itself.
+void LowerCutParts(Lowering& l, const std::vector<bool>& cut, int axis, int64_t lanes) {
+  Dims dims = l.Out(0).dims;
+  dims.erase(dims.begin() + axis);
+  dims.emplace_back(1);  // of another rank than the whole: the nest's order stays
+  dims.emplace_back(lanes);
+  l.ForEach(dims, true, [&](const Index& idx) {
+    int64_t start = 0;
+    for (size_t i = 0; i < cut.size(); ++i) {
+      const int64_t size = l.In(static_cast<int>(i)).dims[axis].value();
+      for (int64_t first = 0; cut[i] && first < size; first += lanes) {
+        Index at(idx.begin(), idx.end() - 2);
+        at.insert(at.begin() + axis, idx.back() + first);
+        const Val part = l.Load(static_cast<int>(i), at);
+        at[axis] = at[axis] + start;
+        l.Yield(0, at, part);
+      }
+      start += size;
+    }
+  });
+}
+
+// One loop nest per operand, but for those that blocks cut.
 void LowerConcat(Lowering& l) {
+  constexpr int64_t kFewLanes = 4;
   int axis = AxisOf(l.Int("axis", 0), l.Out(0).rank());
+  std::vector<bool> cut = CutParts(l.graph, l.node);
+  const int64_t lanes = LanesOfParts(l.graph, l.node);
+  if (lanes < kFewLanes) cut.assign(cut.size(), false);
+  if (std::find(cut.begin(), cut.end(), true) != cut.end()) LowerCutParts(l, cut, axis, lanes);
   Expr start = 0;
   for (int i = 0; i < static_cast<int>(l.node.inputs.size()); ++i) {
     Dims dims = l.Out(0).dims;
     dims[axis] = l.In(i).dims[axis];
-    if (dims[axis].IsConst(0)) continue;
+    if (cut[i]) start += dims[axis];
+    if (cut[i] || dims[axis].IsConst(0)) continue;
     l.ForEach(dims, true, [&](const Index& idx) {
       Index at = idx;
       at[axis] = idx[axis] + start;
@@ -232,4 +271,32 @@ const OpDef& kCenterCropPad = Register({.name = "CenterCropPad",
                                         .samples = {"(f32[5,4], i64[2]=[3,7])"}});
 
 }  // namespace
+
+std::vector<bool> CutParts(const Graph& g, const Node& concat) {
+  const TensorType& whole = g.value(concat.outputs[0]).type;
+  const int axis = AxisOf(AttrOr<int64_t>(concat, "axis", 0), whole.rank());
+  const int64_t block = BlockOf(whole.layout, axis);
+  std::vector<bool> cut;
+  Expr start = 0;
+  for (size_t i = 0; i < concat.inputs.size(); ++i) {
+    const Expr size = g.value(concat.inputs[i]).type.dims[axis];
+    const bool last = i + 1 == concat.inputs.size();
+    cut.push_back(block > 1 && !(DivisibleBy(start, block) && (last || DivisibleBy(size, block))));
+    start += size;
+  }
+  return cut;
+}
+
+int64_t LanesOfParts(const Graph& g, const Node& concat) {
+  const TensorType& whole = g.value(concat.outputs[0]).type;
+  const int axis = AxisOf(AttrOr<int64_t>(concat, "axis", 0), whole.rank());
+  int64_t lanes = BlockOf(whole.layout, axis);
+  for (const ValueId v : concat.inputs) {
+    const TensorType& part = g.value(v).type;
+    if (!part.dims[axis].IsConst()) return 1;
+    lanes = std::gcd(lanes, part.dims[axis].value());
+    if (!part.layout.IsNd()) lanes = std::gcd(lanes, BlockOf(part.layout, axis));
+  }
+  return lanes;
+}
 }  // namespace ge

@@ -1,6 +1,8 @@
 // Which arguments of a kernel may be one buffer: the kernel has one written argument, loads the
 // other only at the element that it stores (residual inputs of epilogues, pointwise chains), and so
-// never reads an element after it is overwritten.
+// never reads an element after it is overwritten. Borders, which are filled with constants, are not
+// read here: what a chunk reads lies where it stores what it computes, and each place is stored
+// once.
 #include <algorithm>
 
 #include "plan/plan_builder.h"
@@ -9,7 +11,7 @@ namespace ge {
 namespace {
 
 struct Stores {
-  std::vector<Expr> index;    // distinct places of stores to args
+  std::vector<Expr> index;    // distinct places of stores of what is computed, to args
   int written = -1;           // the only written argument; -2: several
   std::vector<int> streamed;  // read by BrGemm
 };
@@ -18,7 +20,8 @@ void Walk(const tile::Kernel& k, const tile::Stmt& s, Stores& out) {
   if (s.kind == tile::StmtKind::kStore && k.buffers[s.buffer].is_arg) {
     if (out.written == -1) out.written = s.buffer;
     if (out.written != s.buffer) out.written = -2;
-    if (std::find(out.index.begin(), out.index.end(), s.index) == out.index.end()) {
+    const bool computed = k.values[static_cast<size_t>(s.value)].op != tile::Op::kConst;
+    if (computed && std::find(out.index.begin(), out.index.end(), s.index) == out.index.end()) {
       out.index.push_back(s.index);
     }
   }
