@@ -1,6 +1,7 @@
 // What compile.cc and memory_limit.cc share. Internal to driver/.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -23,8 +24,10 @@ struct Compilation {
   std::string imported_text, ir_text;  // of the graph before and after the passes, for people
   std::vector<std::string> rewrites;   // what the passes report
   nlohmann::json details;              // members of the description
-  bool choices_open = true;            // as the passes left the graph: not in strips yet
-  std::set<std::string> used;          // lines of choices that are about a dot
+  // What brings the graph back from strips and recomputation, the latest last.
+  std::vector<std::function<void()>> undo;
+  bool choices_open = true;    // as the passes left the graph: not in strips yet
+  std::set<std::string> used;  // lines of choices that are about a dot
   Status choice_fault;
 
   void Progress(const std::string& stage, double fraction) const {

@@ -64,9 +64,12 @@ Status PlanWithSpills(Compilation& c) {
 
 // What was done to keep the user's limit.
 struct Steps {
+  std::set<std::string> without;  // steps that were not taken
   int again = 0, strips = 0;
   bool winograd = false;  // convolutions keep its form
   int64_t least = 0;      // bytes of arena
+  bool keeps = false;     // the limit
+  double ns = 0;          // predicted
 };
 
 // If spilling alone keeps the limit, and costs less than to leave out Winograd's form, whose
@@ -99,19 +102,78 @@ Status TakeSteps(Compilation& c, Steps* steps) {
   const auto see = [&] { steps->least = std::min(steps->least, c.planned.plan.arena_bytes); };
   see();
   while (over() && steps->again + steps->strips < kMostSteps) {
-    if (may("recompute") &&
-        RecomputeOne(*c.graph, c.regions, c.lowered, c.planned, /*cheap=*/may("spill")))
+    std::function<void()> back;
+    if (may("recompute") && RecomputeOne(*c.graph, c.regions, c.lowered, c.planned,
+                                         /*cheap=*/may("spill"), &back))
       ++steps->again;
-    else if (may("strips") && SplitIntoStrips(*c.graph, c.regions, c.lowered, c.planned, policy))
+    else if (may("strips") &&
+             SplitIntoStrips(*c.graph, c.regions, c.lowered, c.planned, policy, &back))
       ++steps->strips;
     else
       break;
+    c.undo.push_back(std::move(back));
     GE_TRY(PlanAgain(c));
     see();
   }
   if (over() && may("spill")) GE_TRY(PlanWithSpills(c));
   see();
   return {};
+}
+
+// Keeps the limit as far as it can without some of the steps.
+Status Attempt(Compilation& c, Steps* steps) {
+  std::set<std::string>& disabled = c.request.policy.disabled;
+  const std::set<std::string> given = disabled;
+  disabled.insert(steps->without.begin(), steps->without.end());
+  Status status = TrySpillingAlone(c, steps);
+  if (status.ok()) status = TakeSteps(c, steps);
+  disabled = given;
+  if (!steps->winograd) disabled.insert("winograd");
+  steps->keeps = c.planned.plan.arena_bytes <= c.request.policy.memory_limit;
+  steps->ns = PredictedNs(c.planned);
+  return status;
+}
+
+// The graph as it was before the first step, or before any strips, and its plan.
+Status StartAgain(Compilation& c, const std::set<std::string>& without, size_t before) {
+  const size_t from = without.contains("strips") ? 0 : before;
+  for (; c.undo.size() > from; c.undo.pop_back()) c.undo.back()();
+  GE_TRY(PlanAgain(c));
+  return c.undo.size() < before && !without.contains("strips") ? UseStrips(c) : Status();
+}
+
+// What one step does may stand in the way of another: where all together miss the limit, each is
+// left out in turn, then both. Of those ways that keep it, the one that is predicted to take the
+// least time stays; if there is none, the one with the least arena.
+Status AttemptAll(Compilation& c, Steps* steps) {
+  const std::set<std::string> given = c.request.policy.disabled;
+  const size_t before = c.undo.size();
+  const int64_t least = steps->least;
+  const auto better = [&](const Steps& a, const Steps& b) {
+    return a.keeps != b.keeps ? a.keeps : a.keeps ? a.ns < b.ns : a.least < b.least;
+  };
+  GE_TRY(Attempt(c, steps));
+  if (steps->keeps) return {};
+  Steps best = *steps, now = *steps;
+  for (const std::set<std::string>& without :
+       {std::set<std::string>{"recompute"}, {"strips"}, {"recompute", "strips"}}) {
+    const bool open = std::none_of(without.begin(), without.end(),
+                                   [&](const std::string& step) { return given.contains(step); });
+    if (!open) continue;
+    c.request.policy.disabled = given;
+    now = {.without = without, .least = least};
+    GE_TRY(StartAgain(c, without, before));
+    GE_TRY(Attempt(c, &now));
+    c.Log(fmt::format("memory_limit without {}: arena {} bytes, predicted {:.1f} us",
+                      fmt::join(without, " and "), c.planned.plan.arena_bytes, now.ns / 1e3));
+    if (better(now, best)) best = now;
+  }
+  *steps = now;
+  if (best.without == now.without) return {};
+  c.request.policy.disabled = given;
+  *steps = {.without = best.without, .least = least};
+  GE_TRY(StartAgain(c, best.without, before));
+  return Attempt(c, steps);
 }
 
 }  // namespace
@@ -157,26 +219,25 @@ Status UseStrips(Compilation& c) {
   if (policy.opt_level < 2 || policy.disabled.contains("strips")) return {};
   const int64_t unaliased = c.planned.arena_unaliased, values = c.planned.arena_values;
   const double ns = PredictedNs(c.planned);
-  std::vector<std::function<void()>> undo;
   size_t kept = 0;
   int64_t least = c.planned.plan.arena_bytes;
-  while (c.planned.plan.arena_bytes > kWorth && undo.size() < kMostSteps) {
+  while (c.planned.plan.arena_bytes > kWorth && c.undo.size() < kMostSteps) {
     std::function<void()> back;
     if (!SplitIntoStrips(*c.graph, c.regions, c.lowered, c.planned, policy, &back)) break;
-    undo.push_back(std::move(back));
+    c.undo.push_back(std::move(back));
     GE_TRY(PlanAgain(c));
     const int64_t now = c.planned.plan.arena_bytes;
     const double slower = PredictedNs(c.planned) / ns;
-    c.Log(fmt::format("strips, step {}: arena {} bytes, predicted time {:+.1f} %", undo.size(), now,
-                      100 * (slower - 1)));
+    c.Log(fmt::format("strips, step {}: arena {} bytes, predicted time {:+.1f} %", c.undo.size(),
+                      now, 100 * (slower - 1)));
     if (slower > kSlower) break;
     if (static_cast<double>(now) < kSmaller * static_cast<double>(least)) {
-      kept = undo.size();
+      kept = c.undo.size();
       least = now;
     }
   }
-  const bool some = undo.size() > kept;
-  for (; undo.size() > kept; undo.pop_back()) undo.back()();
+  const bool some = c.undo.size() > kept;
+  for (; c.undo.size() > kept; c.undo.pop_back()) c.undo.back()();
   if (some) GE_TRY(PlanAgain(c));
   c.planned.arena_unaliased = unaliased, c.planned.arena_values = values;
   return {};
@@ -188,8 +249,7 @@ Status KeepLimit(Compilation& c) {
   if (before < 0) return Invalid("memory_limit: the sizes of this model are not known beforehand");
   const double ns_before = PredictedNs(c.planned);
   Steps steps{.least = before};
-  GE_TRY(TrySpillingAlone(c, &steps));
-  GE_TRY(TakeSteps(c, &steps));
+  GE_TRY(AttemptAll(c, &steps));
   const int64_t after = c.planned.plan.arena_bytes;
   const Moved moved = CountMoved(c.planned.plan);
   const double ns = PredictedNs(c.planned) - ns_before;
@@ -203,8 +263,7 @@ Status KeepLimit(Compilation& c) {
   if (after <= limit) return {};
   return Invalid(
       fmt::format("memory_limit: the arena needs {} bytes even with {} values computed "
-                  "again, {} in strips and {} spilled; {} are allowed (without one of these "
-                  "steps, by --disable_passes=strips or recompute, it may be less)",
+                  "again, {} in strips and {} spilled; {} are allowed",
                   steps.least, steps.again, steps.strips, moved.values, limit));
 }
 

@@ -122,9 +122,8 @@ class Search {
 };
 
 // The region's nodes once more, at a position of the order; the value that stands for its result.
-ValueId CopyNodes(Graph& g, const Region& r, size_t position) {
+ValueId CopyNodes(Graph& g, const Region& r, size_t position, std::vector<NodeId>& made) {
   std::map<ValueId, ValueId> again;
-  std::vector<NodeId> made;
   for (NodeId n : r.nodes) {
     const Node from = {.op = g.node(n).op,
                        .name = g.node(n).name,
@@ -172,7 +171,7 @@ size_t FullestTask(const om::Plan& plan) {
 }
 
 bool RecomputeOne(Graph& g, const RegionMap& regions, const LoweredMap& lowered,
-                  const Planned& planned, bool cheap) {
+                  const Planned& planned, bool cheap, std::function<void()>* undo) {
   if (planned.plan.arena_bytes < 0) return false;
   const std::vector<Region>& list = regions.at(&g);
   Candidate best;
@@ -190,8 +189,17 @@ bool RecomputeOne(Graph& g, const RegionMap& regions, const LoweredMap& lowered,
   for (size_t i = 0; i < g.order.size() && position == g.order.size(); ++i)
     if (std::find(readers.begin(), readers.end(), g.order[i]) != readers.end()) position = i;
   if (position == g.order.size()) return false;
-  const ValueId again = CopyNodes(g, r, position);
+  const std::vector<NodeId> old_order = g.order;
+  std::vector<NodeId> made;
+  const ValueId again = CopyNodes(g, r, position, made);
   for (NodeId n : readers) std::replace(g.node(n).inputs.begin(), g.node(n).inputs.end(), v, again);
+  if (undo != nullptr)
+    *undo = [&g, made, readers, v, again, old_order] {
+      for (const NodeId n : made) g.node(n).dead = true;
+      for (const NodeId n : readers)
+        std::replace(g.node(n).inputs.begin(), g.node(n).inputs.end(), again, v);
+      g.order = old_order;
+    };
   return true;
 }
 

@@ -2,6 +2,8 @@
 // are read next.
 #pragma once
 
+#include <functional>
+
 #include "ir/graph.h"
 #include "ir/lowered.h"
 #include "ir/region.h"
@@ -15,8 +17,8 @@ size_t FullestTask(const om::Plan& plan);
 // Copies the nodes of one region of the root graph to just before its late readers: that which
 // costs least for each byte that it frees at the fullest moment. False if no region frees anything
 // there; cheap: none that takes less time than to spill its result and to fetch it. Regions,
-// kernels and plan must be made anew afterwards.
+// kernels and plan must be made anew afterwards. `undo`: as in strips.h.
 bool RecomputeOne(Graph& g, const RegionMap& regions, const LoweredMap& lowered,
-                  const Planned& planned, bool cheap);
+                  const Planned& planned, bool cheap, std::function<void()>* undo = nullptr);
 
 }  // namespace ge

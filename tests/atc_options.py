@@ -82,6 +82,19 @@ class Table(Case):
         least = int(re.search(r"the arena needs (\d+) bytes", err).group(1))
         self.assertLessEqual(results("--opt_level=0", "--memory_limit=%d" % least)[3], least)
 
+    def test_steps_in_the_way(self):
+        """What one step does may keep another from helping: the least arena is that of the best of them."""
+        crossed = self.path("crossed.onnx", mm.crossed())
+
+        def least(*options):
+            _, _, err = self.atc("--interpret", "--memory_limit=64", *options, model=crossed)
+            return int(re.search(r"the arena needs (\d+) bytes", err).group(1))
+
+        reached = least()
+        self.assertEqual(reached, least("--disable_passes=strips"))
+        said = self.works("--interpret", "--memory_limit=%d" % reached, model=crossed)
+        self.assertRegex(said, r"0 in strips, [1-9] are spilled .* to %d bytes" % reached)
+
     def test_streams(self):
         self.works("--enable_single_stream=true")
         for mode in ("cv", "LoadBalance:4", "MainStream:16"):

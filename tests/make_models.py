@@ -110,6 +110,16 @@ def ladder(rungs=8):
     return model(graph("ladder", up + down, [value_info("v0", F32, [64, 64])], [value_info("s0", F32, [64, 64])]))
 
 
+def crossed():
+    """A value that is read again late, between what can be computed in strips and what cannot."""
+    rng, dims = random.Random(3), [1, 16, 31, 16]
+    nodes = [node("Conv", ["x", "w1"], ["a"], pads=[1, 1, 1, 1], group=16), node("Softmax", ["a"], ["s"], axis=1),
+             node("Conv", ["s", "w2"], ["y"], pads=[1, 1, 1, 1]), node("MatMul", ["s", "w3"], ["m"]), node("Add", ["m", "a"], ["b"]),
+             node("Conv", ["b", "w4"], ["c"], pads=[1, 1, 1, 1], group=16), node("Add", ["c", "c"], ["z"])]
+    initializers = [weights(rng, "w1", [16, 1, 3, 3]), weights(rng, "w2", [16, 16, 3, 3]), weights(rng, "w3", [16, 16]), weights(rng, "w4", [16, 1, 3, 3])]
+    return model(graph("crossed", nodes, [value_info("x", F32, dims)], [value_info("y", F32, dims), value_info("z", F32, dims)], initializers))
+
+
 def mixed():
     """An LSTM, a product of bytes and an If."""
     rng = random.Random(2)
