@@ -14,10 +14,12 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "driver/byte_dots.h"
 #include "driver/compilation.h"
 #include "driver/describe.h"
 #include "driver/external_weights.h"
 #include "driver/pipeline.h"
+#include "driver/strips.h"
 #include "emit/emit.h"
 #include "fuse/fuse.h"
 #include "import/onnx/import.h"
@@ -139,12 +141,24 @@ Status PlanAgain(Compilation& c) {
 
 namespace {
 
-bool HasNode(const Graph& g, const std::string& name) {
+// A node of that name for which `fits` holds, in the graph or below.
+bool AnyNode(const Graph& g, const std::string& name,
+             const std::function<bool(const Graph&, const Node&)>& fits) {
   return std::any_of(g.order.begin(), g.order.end(), [&](NodeId n) {
     const Node& node = g.node(n);
-    return node.name == name || std::any_of(node.subgraphs.begin(), node.subgraphs.end(),
-                                            [&](const auto& sub) { return HasNode(*sub, name); });
+    return (node.name == name && fits(g, node)) ||
+           std::any_of(node.subgraphs.begin(), node.subgraphs.end(),
+                       [&](const auto& sub) { return AnyNode(*sub, name, fits); });
   });
+}
+
+bool HasNode(const Graph& g, const std::string& name) {
+  return AnyNode(g, name, [](const Graph&, const Node&) { return true; });
+}
+
+bool MakesPicture(const Graph& g, const Node& n) {
+  return std::any_of(n.outputs.begin(), n.outputs.end(),
+                     [&](ValueId v) { return v != kNone && HasRows(g.value(v)); });
 }
 
 // Every node that has a label is there.
@@ -177,10 +191,15 @@ std::map<std::string, DotChoice> ChoicesOfNodes(Compilation& c) {
   std::map<std::string, DotChoice> found;
   for (const auto& [name, choice] : c.request.policy.tiles) {
     if (IsProblem(name)) continue;
-    if (HasNode(*c.graph, name))
+    if (HasNode(*c.graph, name)) {
       found.emplace(name, choice);
-    else
+      if (choice.strips > 0 && c.choice_fault.ok() && !AnyNode(*c.graph, name, MakesPicture))
+        c.choice_fault = Invalid(fmt::format(
+            "{}: strips={} of node {} is not possible: it makes no picture of a known height",
+            choice.where, choice.strips, name));
+    } else {
       c.report.notes.push_back(fmt::format("{}: the model has no node {}", choice.where, name));
+    }
   }
   return found;
 }
@@ -213,6 +232,8 @@ Status Prepare(Compilation& c) {
       CountRewrite(line, &c.report);
       c.Log(line);
     };
+  if (!policy.floats_pay && policy.opt_level > 1)
+    policy.floats_pay = CompareByteDots(c.soc, policy);
   if (c.request.refine) {
     RunPasses(*c.graph, policy, PassNames(policy));
     GE_TRY(c.request.refine(*c.graph));

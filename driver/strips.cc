@@ -27,10 +27,6 @@ constexpr int kRows = 2;  // the axis that is cut
 constexpr int64_t kStrips = 5, kLeastRows = 8;
 constexpr size_t kMostAbove = 4;  // makers of what A reads that become strips too
 
-bool HasRows(const Value& v) {
-  return v.type.rank() == 4 && v.type.dims[kRows].IsConst() && v.type.dims[kRows].value() > 1;
-}
-
 bool IsWindow(const Node& n) {
   return n.op->name == "Conv" || (n.op->name == "MaxPool" && n.outputs.size() == 1);
 }
@@ -297,6 +293,10 @@ class Choice {
 };
 
 }  // namespace
+
+bool HasRows(const Value& v) {
+  return v.type.rank() == 4 && v.type.dims[kRows].IsConst() && v.type.dims[kRows].value() > 1;
+}
 
 bool SplitIntoStrips(Graph& g, const RegionMap& regions, const LoweredMap& lowered,
                      const Planned& planned, const Policy& policy, std::function<void()>* undo) {

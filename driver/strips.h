@@ -11,6 +11,9 @@
 
 namespace ge {
 
+// A picture of a known height of at least two rows: what strips may be of.
+bool HasRows(const Value& v);
+
 // Replaces the regions that make and read the largest such value by strips of rows: one that they
 // work on at the fullest moment, else one that lies there. False if there is none. Regions, kernels
 // and plan must be made anew afterwards. `undo`, if given: brings the graph back to what it was, as

@@ -36,8 +36,11 @@ void KernelPrinter::PrintGemm(const Stmt& s) {
   if (OnTiles(g)) return PrintGemmTiles(s, acc);
   const std::string_view type = ge::Name(GemmType(g));
   Open();
+  PrintStarts(s, acc);
   for (int r = 0; r < g.m; ++r) {
-    for (int v = 0; v < GemmVectors(g); ++v) Line("v{} {} = {{}};", type, Cell(acc, r, v));
+    for (int v = 0; v < GemmVectors(g); ++v)
+      Line("v{} {} = {};", type, Cell(acc, r, v),
+           started_ < 0 ? "{}" : fmt::format("{}S{}", acc, v));
   }
   g.k_group > 1 ? PrintGemmGroups(g, acc) : PrintGemmLoops(g, acc);
   if (OneFlow(g.col, s.body)) {
@@ -45,6 +48,7 @@ void KernelPrinter::PrintGemm(const Stmt& s) {
   } else {
     PrintEpilogueScalar(s, StoreTile(g, acc));
   }
+  started_ = -1;
   Close();
 }
 
@@ -120,22 +124,31 @@ void KernelPrinter::PrintGemmStep(const BrGemm& g, const std::string& acc, const
   Close();
 }
 
-// `row` is negative inside a loop over rows.
-void KernelPrinter::PrintEpilogueCell(const Stmt& s, const std::string& acc, int row, int v,
-                                      const std::string& count) {
-  const BrGemm& g = s.gemm;
+// The scope of vector v of a tile's columns.
+void KernelPrinter::OpenCell(const BrGemm& g, int v, const std::string& count) {
   Expr lane = g.col.node()->arena->Symbol(fmt::format("lane_of_{}", lanes_),
                                           {.lo = 0, .hi = lanes_ - 1, .extent = lanes_});
   Open();
   OpenScope();
   Bind(lane, "0L");
-  vars_[g.acc] = {acc, true};
   vector_ = VectorScope{lane, "0L", count, g.col, lane + v * lanes_};
-  if (row >= 0) vector_->row = g.row, vector_->row_value = row;
-  PrintBody(s.body);
+}
+
+void KernelPrinter::CloseCell() {
   vector_.reset();
   varying_symbols_.clear();
   CloseFor();
+}
+
+// `row` is negative inside a loop over rows.
+void KernelPrinter::PrintEpilogueCell(const Stmt& s, const std::string& acc, int row, int v,
+                                      const std::string& count) {
+  const BrGemm& g = s.gemm;
+  OpenCell(g, v, count);
+  vars_[g.acc] = {acc, true};
+  if (row >= 0) vector_->row = g.row, vector_->row_value = row;
+  PrintBody(s.body);
+  CloseCell();
 }
 
 void KernelPrinter::PrintEpilogue(const Stmt& s, const std::string& acc) {
@@ -172,20 +185,20 @@ std::string KernelPrinter::StoreTile(const BrGemm& g, const std::string& acc) {
   return q;
 }
 
-// The epilogue of a tile that lies in `q`.
-void KernelPrinter::PrintStoredEpilogue(const Stmt& s, const std::string& acc,
-                                        const std::string& q) {
-  const BrGemm& g = s.gemm;
-  if (!OneFlow(g.col, s.body)) return PrintEpilogueScalar(s, q);
-  if (g.n_valid.IsConst(g.n)) return PrintEpilogueRows(s, q, "");
-  Line("const si64 {}N = {};", acc, Index(g.n_valid));
-  Line("if ({}N >= {}) {{", acc, g.n);
+// The epilogue of what lies in `q` by `print`, which takes the number of columns that there are:
+// empty for a whole tile.
+void KernelPrinter::PrintStored(const BrGemm& g,
+                                const std::function<void(const std::string& valid)>& print) {
+  if (g.n_valid.IsConst(g.n)) return print("");
+  const std::string valid = Fresh('n');
+  Line("const si64 {} = {};", valid, Index(g.n_valid));
+  Line("if ({} >= {}) {{", valid, g.n);
   ++indent_;
-  PrintEpilogueRows(s, q, "");
+  print("");
   Close();
   Line("else {{");
   ++indent_;
-  PrintEpilogueRows(s, q, acc + "N");
+  print(valid);
   Close();
 }
 

@@ -294,7 +294,11 @@ void KernelPrinter::PrintGemmTiles(const Stmt& s, const std::string& acc) {
   BeginTiles(g);
   PrintTileLoops(g, acc, "", [] {});
   PrintTileStores(g, q);
-  PrintStoredEpilogue(s, acc, q);
+  if (OneFlow(g.col, s.body)) {
+    PrintStored(g, [&](const std::string& valid) { PrintEpilogueRows(s, q, valid); });
+  } else {
+    PrintEpilogueScalar(s, q);
+  }
   Close();
 }
 
@@ -346,7 +350,7 @@ void KernelPrinter::PrintTilePipeline(const Stmt& loop) {
     OpenScope();
     Bind(loop.symbol, last);
     Bind(g.row, row);
-    PrintStoredRow(s, q);
+    PrintStored(g, [&](const std::string& valid) { PrintEpilogueRow(s, q, valid); });
     CloseFor();
     symbols_[loop.symbol.node()] = turn;
     depth_[loop.symbol.node()] = depth;
@@ -357,22 +361,6 @@ void KernelPrinter::PrintTilePipeline(const Stmt& loop) {
   Line("{} = 0;", row);
   Close();
   CloseFor();
-  Close();
-}
-
-// The epilogue of one row, whole or of as many columns as there are.
-void KernelPrinter::PrintStoredRow(const Stmt& s, const std::string& q) {
-  const BrGemm& g = s.gemm;
-  if (g.n_valid.IsConst(g.n)) return PrintEpilogueRow(s, q, "");
-  const std::string valid = Fresh('n');
-  Line("const si64 {} = {};", valid, Index(g.n_valid));
-  Line("if ({} >= {}) {{", valid, g.n);
-  ++indent_;
-  PrintEpilogueRow(s, q, "");
-  Close();
-  Line("else {{");
-  ++indent_;
-  PrintEpilogueRow(s, q, valid);
   Close();
 }
 

@@ -48,22 +48,9 @@ TEST(EmitGemmTiles, PairsLikeTheInterpreter) {
   std::vector<tile::Kernel> kernels;
   ExprArena arena;
   Build(kernels, arena, tiles, kPairs);
-  std::mt19937 random(1);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  const auto fill = [&](const tile::Buffer& buffer) {
-    const auto count = static_cast<size_t>(BytesFor(buffer.dtype, buffer.elements.value())) / 2;
-    std::vector<uint16_t> data(count);
-    for (uint16_t& x : data) {
-      const float value = uniform(random);
-      uint32_t bits = 0;
-      std::memcpy(&bits, &value, 4);
-      x = static_cast<uint16_t>(bits >> 16);
-    }
-    return TestBuffer::Of(data);
-  };
   for (const char* cc : {"clang-19", "gcc"}) {
     if (!FindCompiler(cc).ok()) continue;
-    ExpectLikeInterpreter(kernels, {kEmulatedTiles, cc}, fill,
+    ExpectLikeInterpreter(kernels, {kEmulatedTiles, cc}, RandomPairs(),
                           [&](size_t i, const TestBuffer& a, const TestBuffer& b) {
                             const auto got = a.As<float>(), want = b.As<float>();
                             for (size_t j = 0; j < got.size(); ++j)

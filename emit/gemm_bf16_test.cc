@@ -1,7 +1,6 @@
 // BrGemm of bf16 pairs, compiled: every tile against the interpreter, with and without vdpbf16ps;
 // no spills where the tile is one that lowering chooses.
 #include <cmath>
-#include <random>
 
 #include "base/fp_state.h"
 #include "emit/gemm_fixture.h"
@@ -28,20 +27,7 @@ void Check(const Target& target) {
   for (size_t i = 0; i < tiles.size(); ++i)
     BuildGrouped(kernels[i], arena, tiles[i], soc.F32Lanes(), DType::kBF16, DType::kBF16,
                  DType::kF32, 2, 5);
-  std::mt19937 random(1);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  const auto fill = [&](const tile::Buffer& buffer) {
-    std::vector<uint16_t> data(
-        static_cast<size_t>(BytesFor(buffer.dtype, buffer.elements.value())) / 2);
-    for (uint16_t& x : data) {
-      const float value = uniform(random);
-      uint32_t bits = 0;
-      std::memcpy(&bits, &value, 4);
-      x = static_cast<uint16_t>(bits >> 16);
-    }
-    return TestBuffer::Of(data);
-  };
-  ExpectLikeInterpreter(kernels, target, fill,
+  ExpectLikeInterpreter(kernels, target, RandomPairs(),
                         [&](size_t i, const TestBuffer& a, const TestBuffer& b) {
                           const auto got = a.As<float>(), want = b.As<float>();
                           ASSERT_EQ(got.size(), want.size());

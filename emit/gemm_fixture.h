@@ -2,6 +2,9 @@
 // the kernel that the tests of grouped operands (pairs of bf16, fours of bytes) share.
 #pragma once
 
+#include <cstring>
+#include <random>
+
 #include "emit/gates.h"
 #include "emit/run_code_test.h"
 #include "rt/cpu.h"
@@ -32,7 +35,7 @@ inline std::vector<Target> TestTargetsAndHost() {
 // micro-kernels are seen if there are dots.
 template <class Fill, class Same>
 void ExpectLikeInterpreter(const std::vector<tile::Kernel>& kernels, const Target& target,
-                           const Fill& fill, const Same& same, bool dots = true) {
+                           Fill fill, const Same& same, bool dots = true) {
   std::vector<const tile::Kernel*> pointers;
   for (const tile::Kernel& kernel : kernels) {
     ASSERT_TRUE(Verify(kernel).ok()) << Verify(kernel).message();
@@ -60,6 +63,22 @@ void ExpectLikeInterpreter(const std::vector<tile::Kernel>& kernels, const Targe
   EXPECT_TRUE(spills->spills.empty())
       << target.soc << " " << target.compiler << ": " << spills->spills.size() << " spills, first "
       << spills->spills.front();
+}
+
+// Fills bf16 buffers with numbers between -1 and 1.
+inline auto RandomPairs() {
+  return [random = std::mt19937(1), uniform = std::uniform_real_distribution<float>(-1, 1)](
+             const tile::Buffer& buffer) mutable {
+    std::vector<uint16_t> data(
+        static_cast<size_t>(BytesFor(buffer.dtype, buffer.elements.value())) / 2);
+    for (uint16_t& x : data) {
+      const float value = uniform(random);
+      uint32_t bits = 0;
+      std::memcpy(&bits, &value, 4);
+      x = static_cast<uint16_t>(bits >> 16);
+    }
+    return TestBuffer::Of(data);
+  };
 }
 
 // A tile of m rows and nv vectors of columns, the last `missing_columns` of them not stored; so

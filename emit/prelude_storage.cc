@@ -72,6 +72,17 @@ FN v@C v_ldm_@D(const void* p, si64 i, vbool m) { return v_dec_@D(v_ld@Bk((const
 #endif
 )";
 
+constexpr const char* kSaturate = R"(
+// i32 to bytes, with saturation.
+#ifdef SAT_U8
+FN vu8 v_sat_u8(vi32 x) { return (vu8)SAT_U8(v_max_i32(x, (vi32){})); }
+FN vu8 v_sat_i8(vi32 x) { return (vu8)SAT_I8(x); }
+#else
+FN vu8 v_sat_u8(vi32 x) { return v_cvt(v_min_i32(v_max_i32(x, (vi32){}), v_bc_i32(255)), u8); }
+FN vu8 v_sat_i8(vi32 x) { return v_cvt(v_min_i32(v_max_i32(x, v_bc_i32(-128)), v_bc_i32(127)), u8); }
+#endif
+)";
+
 // Formats of a few bits: sign, exponent, mantissa. The numbers are those of abi/convert.h.
 constexpr const char* kSmallFloat = R"(
 typedef struct { int m, bias; su32 sign, max, inf, nan, fnuz; } small_float;
@@ -195,7 +206,7 @@ std::string PreludeStorage() {
 }
 
 std::string PreludeStorageOnce() {
-  std::string text = kSmallFloat;
+  std::string text = std::string(kSaturate) + kSmallFloat;
   for (DType t :
        {DType::kU8, DType::kI8, DType::kU16, DType::kI16, DType::kI32, DType::kU32, DType::kI64,
         DType::kU64, DType::kF32, DType::kF64, DType::kBool, DType::kF16, DType::kBF16}) {

@@ -141,6 +141,9 @@ constexpr const char* kAvx512 = R"(
 #define MIN_PS(a, b) __builtin_ia32_minps512_mask(a, b, a, -1, 4)
 #endif
 #define RINT_I32(x) __builtin_ia32_cvtps2dq512_mask(x, (vi32){}, -1, 4)
+#define SAT_U8(x) __builtin_ia32_pmovusdb512_mask(x, (qchars){}, -1)
+#define SAT_I8(x) __builtin_ia32_pmovsdb512_mask(x, (qchars){}, -1)
+typedef char qchars __attribute__((vector_size(16)));
 #define SCALEF_PS(a, b) __builtin_ia32_scalefps512_mask(a, b, a, -1, 4)
 #define F16_TO_F32(x) __builtin_ia32_vcvtph2ps512_mask(x, (vf32){}, -1, 4)
 #define F32_TO_F16(x) __builtin_ia32_vcvtps2ph512_mask(x, 0, (vi16){}, -1)

@@ -183,6 +183,7 @@ void KernelPrinter::PrintLet(const Stmt& s) {
 }
 
 void KernelPrinter::PrintStore(const Stmt& s) {
+  if (PrintSaturatedStore(s)) return;
   // What the store rounds need not be rounded before.
   const tile::ValueNode& node = kernel_.values[s.value];
   const bool twice =

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "emit/quotient.h"
 #include "soc/soc.h"
 #include "tile/tile.h"
 
@@ -93,16 +94,18 @@ class KernelPrinter {
   void BeginTiles(const tile::BrGemm& g);
   bool IsPipeline(const tile::Stmt& loop) const;
   void PrintTilePipeline(const tile::Stmt& loop);
-  void PrintStoredRow(const tile::Stmt& s, const std::string& q);
   void PrintTileStep(const tile::BrGemm& g, const std::string& acc, const std::string& step,
                      bool rest);
   void PrintTileStores(const tile::BrGemm& g, const std::string& q);
   // brgemm.cc
   void PrintEpilogue(const tile::Stmt& s, const std::string& acc);
   std::string StoreTile(const tile::BrGemm& g, const std::string& acc);
-  void PrintStoredEpilogue(const tile::Stmt& s, const std::string& acc, const std::string& q);
+  void PrintStored(const tile::BrGemm& g,
+                   const std::function<void(const std::string& valid)>& print);
   void PrintEpilogueRows(const tile::Stmt& s, const std::string& q, const std::string& valid);
   void PrintEpilogueRow(const tile::Stmt& s, const std::string& q, const std::string& valid);
+  void OpenCell(const tile::BrGemm& g, int v, const std::string& count);
+  void CloseCell();
   void PrintEpilogueCell(const tile::Stmt& s, const std::string& acc, int row, int v,
                          const std::string& count);
   void PrintEpilogueScalar(const tile::Stmt& s, const std::string& q);
@@ -129,6 +132,10 @@ class KernelPrinter {
   CValue PrintUnary(const tile::ValueNode& n);
   std::string PrintQuotient(const std::string& x, float reciprocal, float rest);
   std::string PrintQuantised(const tile::ValueNode& n);
+  // values_bytes.cc
+  const std::optional<Saturated>& SaturatedOf(tile::ExprId narrow);
+  bool PrintSaturatedStore(const tile::Stmt& s);
+  void PrintStarts(const tile::Stmt& s, const std::string& acc);
   CValue PrintBinary(const tile::ValueNode& n);
   CValue PrintSelect(const tile::ValueNode& n);
   std::string As(const CValue& v, DType type, bool varying);  // broadcasts if it must
@@ -208,6 +215,10 @@ class KernelPrinter {
   int spell_depth_ = -1;                  // the scope for which text is spelled; -1: the innermost
   std::vector<std::string> tile_shapes_;  // of the matrix unit, each used by some BrGemm
   bool masked_reduce_ = false;            // in the tail of lanes of a Reduce
+  std::unordered_map<tile::ExprId, std::optional<Saturated>> saturated_;
+  // The sum with which the accumulators of a BrGemm began, and their variable.
+  tile::ExprId started_ = -1;
+  tile::VarId started_acc_ = -1;
 };
 
 // Value nodes of all statements.

@@ -30,4 +30,20 @@ struct Quantised {
 // `rounded` itself.
 std::optional<Quantised> AsQuantised(const tile::Kernel& k, const tile::ValueNode& n);
 
+// The Narrow to a byte of rounded + zero, in a form that leaves its limits to a conversion that
+// saturates: nearest(x times a constant) + zero, where x is no NaN and not too large. Where x is
+// the sum of two dequantised bytes, p * a + q * b takes its place: all pairs of bytes have been
+// tried.
+struct Saturated {
+  tile::ExprId x = -1;
+  float reciprocal = 1, rest = 0;  // as RoundedQuotient gives them
+  tile::ExprId p = -1, q = -1;
+  float a = 0, b = 0;
+  int64_t zero = 0;
+};
+std::optional<Saturated> AsSaturated(const tile::Kernel& k, tile::ExprId narrow);
+
+// Surely no NaN.
+bool NeverNan(const tile::Kernel& k, tile::ExprId id);
+
 }  // namespace ge::emit

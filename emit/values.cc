@@ -129,6 +129,11 @@ CValue KernelPrinter::Value(tile::ExprId id) {
   while (!stack.empty()) {
     tile::ExprId at = stack.back();
     const ValueNode& n = kernel_.values[at];
+    if (at == started_ && vector_) {
+      memo_[at] = vars_[started_acc_];
+      stack.pop_back();
+      continue;
+    }
     bool ready = true;
     for (tile::ExprId operand : {n.c, n.b, n.a}) {
       if (operand >= 0 && !memo_.contains(operand)) stack.push_back(operand), ready = false;
@@ -201,6 +206,7 @@ std::string KernelPrinter::PrintQuantised(const ValueNode& n) {
   const std::optional<Quantised> q = AsQuantised(kernel_, n);
   if (!q || !memo_[q->rounded].varying) return "";
   const std::string& x = memo_[q->rounded].text;
+  if (n.op == Op::kCast && NeverNan(kernel_, q->rounded)) return x;
   // NaN counts as 0.
   if (n.op == Op::kCast) return fmt::format("v_sel_f32(v_cmp4({0} == {0}), {0}, v_bc_f32(0))", x);
   // NaN becomes a number whose lowest byte is 0.

@@ -100,6 +100,18 @@ TEST(Fuse, BytesBecomeFloatsWhereTheyAreRead) {
   }
 }
 
+// So are bytes that nothing else reads; where the reader makes them, nothing is stored.
+TEST(Fuse, BytesOfOneReaderStayBytes) {
+  EXPECT_THAT(
+      Regions(R"(graph g(%x: f32[1,4,5,5], %w: f32[4,4,1,1], %s: f32[], %z: u8[]) -> (%r) {
+    %p = Relu(%x) %q = QuantizeLinear(%p, %s, %z) %d = DequantizeLinear(%q, %s, %z)
+    %c = Conv(%x, %w) %k = QuantizeLinear(%c, %s, %z) %e = DequantizeLinear(%k, %s, %z)
+    %r = Add(%d, %e) })",
+              1),
+      ElementsAre("Relu QuantizeLinear : x s z -> q",
+                  "DequantizeLinear Conv QuantizeLinear DequantizeLinear Add : q s z x w -> r"));
+}
+
 TEST(Fuse, NoCycleThroughANodeOutside) {
   // Add may not join the softmax of a: it would need m, which needs a's region.
   EXPECT_THAT(Regions(R"(graph g(%x: f32[4,4]) -> (%c) {

@@ -56,14 +56,13 @@ int RegionGrowth::RegionOf(ValueId v) const {
   return waiting_.contains(n) ? RegionOf(g_.node(n).inputs[0]) : region_of_[n];
 }
 
-// Bytes that are stored in any case, made floats for one pointwise reader: four times less memory
-// is moved if the reader makes them.
+// Bytes made floats for one pointwise reader: four times less memory is moved if the reader makes
+// them, and none if it joins the region of the bytes.
 bool RegionGrowth::WaitsForReader(NodeId n) const {
   const Node& node = g_.node(n);
   if (node.op->name != "DequantizeLinear" || !node.op->domain.empty()) return false;
   const ValueId bytes = node.inputs[0], out = node.outputs[0];
   if (RegionOf(bytes) < 0 || graph_outputs_.contains(out) || uses_[out].size() != 1) return false;
-  if (uses_[bytes].size() < 2 && !graph_outputs_.contains(bytes)) return false;
   const Node& reader = g_.node(uses_[out][0].node);
   return IsPointwise(reader) && reader.outputs.size() == 1 &&
          SameDims(g_.value(reader.outputs[0]).type, g_.value(out).type);

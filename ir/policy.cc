@@ -34,6 +34,13 @@ bool SetTile(const std::string& word, DotChoice* c) {
   return true;
 }
 
+// Which field a word is about: what may be said once.
+std::string FieldOf(const std::string& word) {
+  if (word == "direct" || word == "winograd") return "form";
+  const size_t equals = word.find('=');
+  return equals == std::string::npos ? "tile" : word.substr(0, equals);
+}
+
 bool SetField(const std::string& word, DotChoice* c) {
   const size_t equals = word.find('=');
   if (equals == std::string::npos) {
@@ -71,8 +78,12 @@ Result<DotChoice> ParseDotChoice(const std::string& text) {
   DotChoice c;
   std::istringstream words(text);
   std::string word;
+  std::map<std::string, std::string> said;
   while (words >> word) {
     if (!SetField(word, &c)) return Invalid(fmt::format("[{}] is none of {}", word, kFields));
+    if (const auto [first, fresh] = said.emplace(FieldOf(word), word); !fresh)
+      return Invalid(
+          fmt::format("[{}] and [{}] choose the same; one is allowed", first->second, word));
   }
   if (ToString(c).empty())
     return Invalid(fmt::format("nothing is chosen; allowed are {}", kFields));
@@ -80,7 +91,9 @@ Result<DotChoice> ParseDotChoice(const std::string& text) {
 }
 
 bool IsProblem(const std::string& name) {
-  return name.starts_with("gemm ") || name.starts_with("gemms ") || name.starts_with("conv ");
+  for (const char* kind : {"gemm ", "gemms ", "conv ", "attention "})
+    if (name.starts_with(kind)) return true;
+  return false;
 }
 
 const DotChoice* Policy::ChoiceFor(const Node& node) const {

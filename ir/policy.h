@@ -29,6 +29,7 @@ std::string ToString(const DotChoice& c);  // "13x2 rows=26 k=384 order=nm"
 Result<DotChoice> ParseDotChoice(const std::string& text);
 // Names of problems, unlike those of nodes, begin with what kind of dot it is.
 bool IsProblem(const std::string& name);
+struct Graph;
 struct Node;
 
 struct Policy {
@@ -54,6 +55,9 @@ struct Policy {
   int64_t fold_limit_bytes = 64 << 20;  // constants larger than this are not created by folding
   // One line for each rewrite or near miss ({rule, node, reason}), if set.
   std::function<void(const std::string&)> report;
+  // Why a dot of bytes takes less time in floats on this chip, with both estimates; "" if it does
+  // not. Null: dots of bytes are always integer dots. Set by the driver.
+  std::function<std::string(const Graph&, const Node&)> floats_pay;
   // The choice for a node, by its name or one that it had in the model; null if there is none.
   const DotChoice* ChoiceFor(const Node& node) const;
   std::string Key() const;  // canonical text of the fields that change code

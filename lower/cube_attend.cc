@@ -42,6 +42,7 @@ class AttendLowering {
     const int64_t rows = HintValue(rows_), keys = std::max<int64_t>(HintValue(keys_), 1);
     build_.Fix(policy, fmt::format("attention {}x{}x{}", rows_.IsConst() ? ToString(rows_) : "n",
                                    keys, HintValue(depth_)));
+    build_.NoConvolution();
     build_.KeepTileOnly("attention");
     // Heads are chunks; where they are few, parts of them, of whole blocks.
     const int64_t chunks = std::max<int64_t>(HintValue(batches_), 1);

@@ -122,6 +122,11 @@ void CubeBuild::RefuseForm(const std::string& form) {
            "enough channels, where --op_select_implmode and the memory limit allow it");
 }
 
+void CubeBuild::NoConvolution() {
+  if (!fixed.form.empty()) Refuse(fixed.form, "it is no convolution");
+  fixed.form.clear();
+}
+
 void CubeBuild::KeepTileOnly(const std::string& of) {
   DotChoice tile;
   tile.form = fixed.form, tile.m = fixed.m, tile.nv = fixed.nv, tile.where = fixed.where;

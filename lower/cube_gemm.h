@@ -112,6 +112,7 @@ class CubeBuild {
   // A part of `fixed` cannot be: what, and what would be allowed.
   void Refuse(const std::string& what, const std::string& allowed);
   void RefuseForm(const std::string& form);  // unless it is the form at hand
+  void NoConvolution();                      // refuses every form
   void KeepTileOnly(const std::string& of);  // refuses all other fields but the form
   GemmTile Tile(Expr rows, int64_t cols, int64_t cols_per_panel, bool narrow = false,
                 int k_group = 1);

@@ -90,14 +90,14 @@ int64_t Shift(const SocSpec& soc, DType a) {
   return a == DType::kI8 && !OnMatrixUnit(soc, 4) ? 128 : 0;
 }
 
-// Byte (k, col) of B' and its column sums, packed. Where B' has two planes, a panel holds the
-// first's bytes, then what they lack.
+// Byte (k, col) of B' and its column sums times a number, packed. Where B' has two planes, a panel
+// holds the first's bytes, then what they lack.
 struct PackedB {
   int bytes = -1, sums = -1;  // numbers of the packs
 };
 
 PackedB PackBytes(CubeBuild& build, ValueId source, const std::string& form, int64_t depth,
-                  int64_t columns, int planes, int nb, std::vector<int64_t> zeros,
+                  int64_t columns, int planes, int nb, std::vector<int64_t> zeros, int64_t times,
                   std::function<int64_t(int64_t k, int64_t col)> at) {
   const int64_t panels = (columns + nb - 1) / nb;
   // Element of B' at (k, col); `at` gives its place in the constant, or -1 where there is none.
@@ -121,13 +121,14 @@ PackedB PackBytes(CubeBuild& build, ValueId source, const std::string& form, int
             *to++ = static_cast<int8_t>(std::clamp<int64_t>(v, -128, 127));
           }
   };
-  Pack sums{source, fmt::format("sums {} of {}", key, panels * nb), panels * nb * 4, {}};
+  Pack sums{
+      source, fmt::format("sums {} of {} by {}", key, panels * nb, times), panels * nb * 4, {}};
   sums.fill = [=](const Constant& c, std::byte* out) {
     int32_t* to = reinterpret_cast<int32_t*>(out);
     for (int64_t col = 0; col < panels * nb; ++col) {
       int64_t sum = 0;
       for (int64_t k = 0; col < columns && k < depth; ++k) sum += element(c, k, col);
-      *to++ = static_cast<int32_t>(sum);
+      *to++ = static_cast<int32_t>(static_cast<uint32_t>(sum * times));
     }
   };
   PackedB packed;
@@ -158,12 +159,13 @@ class ByteConv {
     in_ = PadInput(build_, s_);
     Choose();
     const int64_t c0 = in_.c0, kh = s_.kh, kw = s_.kw, channels = s_.c.value();
-    packed_ =
-        PackBytes(build_, s_.weights, fmt::format("channels by {} {}", c0, ZerosKey(zeros_)),
-                  Blocks() * kh * kw * c0, o_, planes_, nb_, zeros_, [=](int64_t k, int64_t col) {
-                    const int64_t c = k / (kh * kw * c0) * c0 + k % c0, window = k / c0 % (kh * kw);
-                    return c < channels ? (col * channels + c) * kh * kw + window : -1;
-                  });
+    packed_ = PackBytes(build_, s_.weights, fmt::format("channels by {} {}", c0, ZerosKey(zeros_)),
+                        Blocks() * kh * kw * c0, o_, planes_, nb_, zeros_,
+                        s_.zero_value == kNone ? -Zero() : 1, [=](int64_t k, int64_t col) {
+                          const int64_t c = k / (kh * kw * c0) * c0 + k % c0,
+                                        window = k / c0 % (kh * kw);
+                          return c < channels ? (col * channels + c) * kh * kw + window : -1;
+                        });
     // The analyser takes the function that PackBytes keeps for a leak.
     // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks)
     build_.AddKernel(
@@ -275,11 +277,12 @@ class ByteConv {
     g.b_k = nb_ * 4;
     if (HintValue(s_.oh * s_.ow) > tile_.m)
       g.prefetch = PanelAhead(soc_, Depth() * nb_, panels_, 1);
-    const Val zero = sums_ >= 0 ? Zero(c) : Val();
+    const Val zero = s_.zero_value != kNone ? Zero(c) : Val();
     c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
       Expr channel = panel * nb_ + col, at = x + row;
       const bool image = flat_ && s_.rank == 4;
-      if (sums_ >= 0) acc = acc - c.b().Load(sums_, channel) * zero;
+      if (zero.valid()) acc = acc - c.b().Load(sums_, channel) * zero;
+      if (!zero.valid() && sums_ >= 0) acc = acc + c.b().Load(sums_, channel);
       const Expr ox = image ? Mod(at, pitch_) : at;
       auto yield = [&] {
         c.Yield(s_.y, s_.At(n, channel, image ? FloorDiv(at, pitch_) : y, ox), acc);
@@ -292,7 +295,6 @@ class ByteConv {
   int64_t Zero() const { return s_.zero + Shift(soc_, s_.type); }
   // The input's zero point, as a number for what is multiplied.
   Val Zero(LoweringContext& c) const {
-    if (s_.zero_value == kNone) return c.b().ConstInt(DType::kI32, Zero());
     const Index scalar(c.graph().value(s_.zero_value).type.dims.size(), Expr(0));
     return c.b().Let(c.Read(s_.zero_value, scalar) + c.b().ConstInt(DType::kI32, Zero()));
   }
@@ -326,13 +328,16 @@ class ByteMatMul {
   }
 
   Lowered Run() {
+    fixed_ = ConstantZero(g_, node_, 2, &zero_);
+    zero_ += Shift(soc_, a_type_);
     direct_ = Direct();
     if (!direct_) StageA();
     Choose();
     const int64_t k_real = k_, n = n_;
-    packed_ = PackBytes(
-        build_, node_.inputs[1], "rows " + ZerosKey(zeros_), depth_, n_, planes_, nb_, zeros_,
-        [=](int64_t k, int64_t col) { return k < k_real ? k * n + col : int64_t{-1}; });
+    packed_ = PackBytes(build_, node_.inputs[1], "rows " + ZerosKey(zeros_), depth_, n_, planes_,
+                        nb_, zeros_, fixed_ ? -zero_ : 1, [=](int64_t k, int64_t col) {
+                          return k < k_real ? k * n + col : int64_t{-1};
+                        });
     build_.AddKernel(
         fmt::format("bytes {}x{} rows {} of {}{}", tile_.m, nb_, group_, ToString(rows_),
                     planes_ > 1 ? fmt::format(" {} times", planes_) : ""),
@@ -410,7 +415,7 @@ class ByteMatMul {
     b_ = c.AddArg({KernelArg::Kind::kPack, packed_.bytes}, "b", DType::kI8,
                   packs[packed_.bytes].bytes, false);
     sums_ = -1;
-    if (HasOperand(node_, 2) || Shift(soc_, a_type_) != 0) {
+    if (!fixed_ || zero_ != 0) {
       sums_ = c.AddArg({KernelArg::Kind::kPack, packed_.sums}, "sums", DType::kI32,
                        packs[packed_.sums].bytes / 4, false);
     }
@@ -422,7 +427,7 @@ class ByteMatMul {
       Expr panel = panel_outside_ ? outer_index : inner_index,
            group = panel_outside_ ? inner_index : outer_index;
       Val zero;
-      if (sums_ >= 0) zero = c.b().Let(Zero(c));
+      if (!fixed_) zero = c.b().Let(Zero(c));
       Chunk(c, zero, panel, group);
     });
   }
@@ -477,6 +482,7 @@ class ByteMatMul {
       Index idx = Place(r);
       idx.push_back(column);
       if (zero.valid()) acc = acc - c.b().Load(sums_, column) * zero;
+      if (fixed_ && zero_ != 0) acc = acc + c.b().Load(sums_, column);
       EnterWalk(c, idx, r);
       c.Yield(node_.outputs[0], idx, acc);
       c.walk.reset();
@@ -507,7 +513,8 @@ class ByteMatMul {
   GemmTile tile_;
   PackedB packed_;
   DType a_type_ = DType::kU8;
-  bool direct_ = false, panel_outside_ = true;
+  int64_t zero_ = 0;  // A's zero point as a number for what is multiplied, if it is `fixed_`
+  bool direct_ = false, panel_outside_ = true, fixed_ = false;
   int nb_ = 16, temp_ = -1, a_ = -1, b_ = -1, sums_ = -1;
 };
 

@@ -218,7 +218,7 @@ class MatMulLowering {
     build_.Fix(policy_, fmt::format("{} {} {}x{}x{}", shared_b_ ? "gemm" : "gemms", Name(type_),
                                     rows_.IsConst() ? ToString(rows_) : "n", HintValue(p_.n),
                                     std::max<int64_t>(HintValue(p_.k), 1)));
-    if (!build_.fixed.form.empty()) build_.Refuse(build_.fixed.form, "it is no convolution");
+    build_.NoConvolution();
   }
 
   // Blocks of the depth: their sums wait in the worker's scratch, so the rows of a task are known.

@@ -1,8 +1,10 @@
 #include "lower/lowering_context.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
+#include "abi/convert.h"
 #include "base/check.h"
 #include "lower/cost.h"
 #include "lower/pack.h"
@@ -31,6 +33,21 @@ int64_t Position(const std::vector<Expr>& dims, const Index& idx) {
   return position;
 }
 
+// A coarse bound of a constant's elements, so that kernels that differ in constants only stay one.
+double BoundOf(const Constant& c) {
+  constexpr int64_t kMany = 1 << 16;
+  if (c.dtype != DType::kF32 || c.Elements() > kMany) return tile::Buffer::kAny;
+  double most = 0;
+  for (int64_t i = 0; i < c.Elements(); ++i) {
+    const double v = LoadElement<double>(c.dtype, c.bytes.data(), i);
+    if (std::isnan(v)) return tile::Buffer::kAny;
+    most = std::max(most, std::fabs(v));
+  }
+  for (double bound : {0x1p-4, 0x1p12, 0x1p64})
+    if (most <= bound) return bound;
+  return tile::Buffer::kAny;
+}
+
 }  // namespace
 
 View BufferView(const Value& value) {
@@ -54,6 +71,9 @@ LoweringContext::LoweringContext(const Graph& g, const Region& region, const Soc
     for (ValueId v : node.outputs)
       if (v != kNone) root_[v] = n == region.anchor ? v : root;
   }
+  const bool quantises = std::any_of(region.nodes.begin(), region.nodes.end(), [&](NodeId n) {
+    return g.node(n).op->name == "QuantizeLinear";
+  });
   auto declare = [&](ValueId v, bool written) {
     if (args && !args->contains(v)) return;
     if (arg_.contains(v) || g.value(v).kind != ValueKind::kTensor) return;
@@ -64,6 +84,8 @@ LoweringContext::LoweringContext(const Graph& g, const Region& region, const Soc
       packs_.push_back(PackInLayout(v, value.type));
     }
     arg_[v] = AddArg(what, value.name, value.type.dtype, ViewOf(v).Elements(), written);
+    if (const Constant* c = quantises ? g.ConstantOf(v) : nullptr)
+      out_.kernel.buffers[arg_[v]].within = BoundOf(*c);
   };
   for (ValueId v : region.inputs) declare(v, false);
   for (ValueId v : region.outputs) declare(v, true);

@@ -114,7 +114,8 @@ Val QuantizeByConstant(Lowering& l, const Index& idx) {
       Preimage(s, low - static_cast<double>(zero), low + 255 - static_cast<double>(zero));
   Val x = l.Load(0, idx);
   x = Min(Max(x, Like(x, static_cast<double>(first))), Like(x, static_cast<double>(last)));
-  Val q = l.b.Cast(l.b.Unary(Op::kRound, x / l.b.F(static_cast<double>(s))), DType::kI32);
+  if (s != 1) x = x / l.b.F(static_cast<double>(s));
+  Val q = l.b.Cast(l.b.Unary(Op::kRound, x), DType::kI32);
   return l.b.Convert(q + l.b.ConstInt(DType::kI32, zero), to);
 }
 

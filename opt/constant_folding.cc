@@ -78,7 +78,10 @@ class Folder {
   bool FeedsIntegerDot(const Node& n) const {
     if (n.op->name != "DequantizeLinear") return false;
     for (const Use& use : uses_.Of(n.outputs[0])) {
-      if (use.operand == 1 && QuantisedDotFault(g_, g_.node(use.node)).empty()) return true;
+      const Node& dot = g_.node(use.node);
+      if (use.operand == 1 && QuantisedDotFault(g_, dot).empty() &&
+          (!policy_.floats_pay || policy_.floats_pay(g_, dot).empty()))
+        return true;
     }
     return false;
   }

@@ -30,6 +30,7 @@ struct Match {
   Graph& g;
   std::map<std::string_view, ValueId> values;  // by name; "" is the root's output
   std::vector<NodeId> nodes;                   // in the order in which the pattern writes them
+  const Policy* policy = nullptr;              // of the compilation, if there is one
 
   ValueId operator[](std::string_view name) const { return values.at(name); }
   const Node& node(size_t i) const { return g.node(nodes[i]); }

@@ -96,7 +96,7 @@ class RuleDriver {
   }
 
   bool Apply(const Entry& e, NodeId id) {
-    Match match{g_, {}, {}};
+    Match match{g_, {}, {}, &policy_};
     std::string miss;
     if (!e.pattern.At(uses_, id, match, miss)) {
       if (!miss.empty()) Report(*e.rule, id, miss);

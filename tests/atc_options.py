@@ -382,7 +382,11 @@ class Works(Case):
         for line, text in (("a_Conv = 40x9", "line 1: tile 40x9 of node a_Conv is not possible: it takes 370 of"),
                            ("a_Conv = rows=99", "line 1: rows=99 of node a_Conv is not possible: there are"),
                            ("c_MaxPool = 2x1", "line 1: node c_MaxPool has no tiling to choose"),
-                           ("a_Conv = 2x1 fast", r"line 1: [fast] is none of ROWSxVECTORS, rows=N")):
+                           ("a_Conv = 2x1 fast", r"line 1: [fast] is none of ROWSxVECTORS, rows=N"),
+                           ("a_Conv = rows=2 2x1 rows=3", "line 1: [rows=2] and [rows=3] choose the same"),
+                           ("a_Conv = winograd direct", "line 1: [winograd] and [direct] choose the same"),
+                           ("a_Conv = rows=2\na_Conv = 2x1", "line 2: a_Conv has a line already: %s line 1" % tiles),
+                           ("d_Flatten = strips=2", "line 1: strips=2 of node d_Flatten is not possible: it makes no picture")):
             self.path("tiles.txt", line + "\n")
             self.assertIn(text, self.refused(self.atc(bank, *conv, model=model), "E10014"))
         self.path("tiles.txt", "nonsense\n")

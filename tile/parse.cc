@@ -465,6 +465,9 @@ Status Parser::Args() {
     GE_ASSIGN(std::string name, r_.Name());
     GE_ASSIGN(Buffer b, BufferType(name));
     b.written = r_.Accept("out");
+    if (r_.Accept("within")) {
+      GE_ASSIGN(b.within, r_.Float());
+    }
     buffers_[name] = static_cast<int>(k_.buffers.size());
     k_.buffers.push_back(std::move(b));
   }

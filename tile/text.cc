@@ -316,7 +316,8 @@ std::string Printer::Run() {
     const Buffer& b = k_.buffers[i];
     if (!b.is_arg) continue;
     Line("arg " + BufferName(static_cast<int>(i)) + ": " + BufferType(b) +
-         (b.written ? " out" : ""));
+         (b.written ? " out" : "") +
+         (b.within < Buffer::kAny ? " within " + FloatText(b.within) : ""));
   }
   for (const Stmt& s : k_.body.body) Print(s);
   return std::move(out_);

@@ -107,6 +107,8 @@ struct Buffer {
   bool is_arg = true;    // else local to one chunk (stack or scratch)
   bool written = false;  // args: the kernel stores to it
   Expr elements = 0;     // capacity
+  double within = kAny;  // args of f32: no element is NaN or greater than this, up to sign
+  static constexpr double kAny = __builtin_huge_val();
 };
 
 // A variable bound by Let, Reduce or BrGemm. If `index` is a symbol, the value is an i64 that Exprs

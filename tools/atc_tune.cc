@@ -146,7 +146,11 @@ Result<TileChoices> ReadTiles(const std::string& path) {
       return Invalid(fmt::format("{}: [{}] is not \"problem or node = choices\"", where, line));
     GE_ASSIGN(DotChoice choice, ParseDotChoice(line.substr(equals + 3)).In(where));
     choice.where = where;
-    tiles[line.substr(0, equals)] = std::move(choice);
+    const std::string name = line.substr(0, equals);
+    const auto [first, fresh] = tiles.emplace(name, std::move(choice));
+    if (!fresh)
+      return Invalid(fmt::format("{}: {} has a line already: {}; one is allowed", where, name,
+                                 first->second.where));
   }
   return tiles;
 }

@@ -166,11 +166,18 @@ Attrs WindowOf(const Node& n) {
 
 const Node& Root(const Match& m) { return m.node(0); }
 
+// Why the dot is faster in floats; "" if it is not.
+std::string InFloats(const Match& m) {
+  const bool asked = m.policy != nullptr && m.policy->floats_pay;
+  return asked ? m.policy->floats_pay(m.g, Root(m)) : "";
+}
+
 std::string DotGuard(const Match& m) {
   auto b = m.values.find("b");
   if (b != m.values.end() && b->second != kNone && !m.g.IsConstant(b->second))
     return "the bias is not constant";
-  return Fault(m.g, Root(m));
+  const std::string fault = Fault(m.g, Root(m));
+  return fault.empty() ? InFloats(m) : fault;
 }
 
 ValueId QuantisedConv(const Match& m, Patch& p) {
@@ -211,7 +218,7 @@ bool AllOne(const Match& m, std::initializer_list<std::string_view> names) {
   return true;
 }
 
-std::string QLinearGuard(const Match& m) {
+std::string QLinearFault(const Match& m) {
   if (!AllOne(m, {"sx", "zx", "sy", "zy"})) return "a scale of the data is not one number";
   const Constant &w = m.constant("w"), &sw = m.constant("sw"), &zw = m.constant("zw");
   const bool conv = Root(m).op->name == "QLinearConv";
@@ -224,6 +231,53 @@ std::string QLinearGuard(const Match& m) {
     if (c->Elements() != 1 && c->Elements() != columns) return "odd scales";
   if (!FitsInBytes(w, &zw, columns, conv ? w.Elements() / columns : 1)) return "weights of 9 bits";
   return "";
+}
+
+std::string QLinearGuard(const Match& m) {
+  const std::string fault = QLinearFault(m);
+  return fault.empty() ? InFloats(m) : fault;
+}
+
+// Several groups have no kernels of bytes, and some dots are faster in floats.
+std::string QLinearFloatsGuard(const Match& m) {
+  if (!AllOne(m, {"sx", "zx", "sy", "zy"})) return "a scale of the data is not one number";
+  const Constant &w = m.constant("w"), &sw = m.constant("sw"), &zw = m.constant("zw");
+  const bool conv = Root(m).op->name == "QLinearConv";
+  if (!IsByte(m.type("x").dtype) || !IsByte(w.dtype) || m.type("sw").dtype != DType::kF32)
+    return "not bytes of f32";
+  if (w.Elements() == 0 || sw.dims.size() > 1 || zw.dims.size() > 1) return "odd weights";
+  if (!conv && w.dims.size() != 2) return "a batch of weights";
+  const int64_t columns = w.dims[conv ? 0 : 1];
+  for (const Constant* c : {&sw, &zw})
+    if (c->Elements() != 1 && c->Elements() != columns) return "odd scales";
+  const bool groups = conv && AttrOr<int64_t>(Root(m), "group", 1) != 1;
+  return groups || !InFloats(m).empty() ? "" : "bytes are faster";
+}
+
+ValueId InFloatsOfQLinear(const Match& m, Patch& p) {
+  const bool conv = Root(m).op->name == "QLinearConv";
+  const Constant& w = m.constant("w");
+  const auto columns = static_cast<size_t>(w.dims[conv ? 0 : 1]);
+  const std::vector<double> scale = Spread(m.constant("sw"), columns),
+                            zero = Spread(m.constant("zw"), columns);
+  const size_t inner = conv ? static_cast<size_t>(w.Elements()) / columns : 1;
+  std::vector<double> weights = *Numbers(w);
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const size_t column = i / inner % columns;
+    weights[i] = (weights[i] - zero[column]) * scale[column];
+  }
+  const Attrs window = WindowOf(Root(m));
+  const bool has_bias = conv && m["b"] != kNone;
+  std::vector<double> bias = has_bias ? *Numbers(m.constant("b")) : std::vector<double>{};
+  const double sx = (*Numbers(m.constant("sx")))[0];
+  for (size_t i = 0; i < bias.size(); ++i) bias[i] *= sx * scale[i];
+  const std::vector<int64_t> dims = w.dims;
+  std::vector<ValueId> operands = {p.Add("DequantizeLinear", {m["x"], m["sx"], m["zx"]}),
+                                   p.Const(FromNumbers(DType::kF32, dims, weights))};
+  if (has_bias)
+    operands.push_back(p.Const(FromNumbers(DType::kF32, {static_cast<int64_t>(columns)}, bias)));
+  const ValueId y = conv ? p.Add("Conv", operands, window) : p.Add("MatMul", operands);
+  return p.Add("QuantizeLinear", {y, m["sy"], m["zy"]});
 }
 
 ValueId Requantised(const Match& m, Patch& p, ValueId y) {
@@ -379,6 +433,20 @@ ValueId DequantisedView(const Match& m, Patch& p) {
   %sy = const f32[] {2}
   %zy = const u8[] {100}
   %y: u8[1,3,5,5] = QLinearConv(%x, %sx, %zx, %c_w, %sw, %c_zw, %sy, %zy, %c_b) {pads=[1,1,1,1]} @"y"
+})"}},
+    {.name = "qlinear_conv_floats",
+     .pattern = "QLinearConv(x, #sx, #zx, #w, #sw, #zw, #sy, #zy, #b?)",
+     .guard = QLinearFloatsGuard,
+     .replace = InFloatsOfQLinear,
+     .exact = false,
+     .samples =
+         {R"(graph "g" (%x: u8[1,4,5,5], %c_w: i8[4,1,3,3], %c_zw: i8[4], %c_b: i32[4]) -> (%y) {
+  %sx = const f32[] {0.5}
+  %zx = const u8[] {3}
+  %sw = const f32[4] {0.25, 0.5, 1, 2}
+  %sy = const f32[] {2}
+  %zy = const u8[] {100}
+  %y: u8[1,4,5,5] = QLinearConv(%x, %sx, %zx, %c_w, %sw, %c_zw, %sy, %zy, %c_b) {group=4, pads=[1,1,1,1]} @"y"
 })"}},
     {.name = "qlinear_matmul",
      .pattern = "QLinearMatMul(x, #sx, #zx, #w, #sw, #zw, #sy, #zy)",
