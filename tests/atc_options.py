@@ -386,7 +386,7 @@ class Works(Case):
                            ("a_Conv = rows=2 2x1 rows=3", "line 1: [rows=2] and [rows=3] choose the same"),
                            ("a_Conv = winograd direct", "line 1: [winograd] and [direct] choose the same"),
                            ("a_Conv = rows=2\na_Conv = 2x1", "line 2: a_Conv has a line already: %s line 1" % tiles),
-                           ("d_Flatten = strips=2", "line 1: strips=2 of node d_Flatten is not possible: it makes no picture")):
+                           ("f_Flatten = strips=2", "line 1: strips=2 of node f_Flatten is not possible: it makes no picture")):
             self.path("tiles.txt", line + "\n")
             self.assertIn(text, self.refused(self.atc(bank, *conv, model=model), "E10014"))
         self.path("tiles.txt", "nonsense\n")
