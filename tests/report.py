@@ -163,6 +163,42 @@ class Report(unittest.TestCase):
                 if shutil.which("dot"):
                     self.assertEqual(subprocess.run(["dot", "-Tsvg"], input=text, capture_output=True, text=True).returncode, 0)
 
+    def test_edges_of_a_plan(self):
+        """Each edge between tasks is one of the plan: the later reads what the earlier wrote, on some way through the jumps."""
+        def field(line, name):
+            found = re.search(r" %s=(\[[^]]*\]|\S+?)[ }]" % name, line)
+            return [int(n) for n in re.findall(r"-?\d+", found.group(1))] if found else []
+
+        for model in ("branch", "loop", "mixed", "conv"):
+            path = os.path.join(self.folder, model + ".onnx")
+            with open(path, "wb") as file:
+                file.write(getattr(make, model)())
+            om = self.compiled(path, os.path.join(self.folder, model))
+            text = ge("om", om, "--plan").stdout
+            buffers, tasks = re.findall(r"^ *buffer .*", text, re.M), re.findall(r"^ *task .*", text, re.M)
+            root = [(field(line, "alias") or [i])[0] for i, line in enumerate(buffers)]
+            writes = [{root[b] for b in field(line, "outs")} for line in tasks]
+            reads = [{root[b] for b in field(line, "args") if b not in field(line, "outs")} for line in tasks]
+            next_of = [([] if "kind=jump " in line else [t + 1]) + field(line, "target") for t, line in enumerate(tasks)]
+
+            def reaches(start, end):
+                seen, rest = set(), list(next_of[start])
+                while rest:
+                    t = rest.pop()
+                    if t < len(tasks) and t not in seen:
+                        seen.add(t)
+                        rest += next_of[t]
+                return end in seen
+
+            dot = ge("om", om, "--dot").stdout
+            edges = [(int(a), int(b)) for a, b in re.findall(r"^t(\d+) -> t(\d+) \[label", dot, re.M)]
+            for a, b in edges:
+                self.assertTrue(writes[a] & reads[b] and reaches(a, b), (model, a, b))
+            made = set.union(*writes)
+            for b, wanted in enumerate(reads):
+                for buffer in wanted & made:
+                    self.assertTrue(any(buffer in writes[a] for a, to in edges if to == b), (model, b, buffer))
+
     def test_levels_agree(self):
         for model in ("chain", "conv"):
             with self.subTest(model):

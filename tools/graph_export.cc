@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "import/onnx/versions.h"
 #include "import/onnx/wire_writer.h"
 #include "ir/opdef.h"
 #include "om/fields.h"
+#include "om/size.h"
 
 namespace ge {
 namespace {
@@ -226,13 +229,122 @@ std::string DotText(const Graph& g) {
   return out + "}\n";
 }
 
+namespace {
+
+// What tasks have written when a task begins, by any path that leads to it.
+class Written {
+ public:
+  explicit Written(const om::Plan& plan)
+      : plan_(plan), unknown_(plan.symbols.size(), om::kNoSize), before_(plan.tasks.size() + 1) {
+    before_[0].emplace();
+    // Again as long as a jump backward brings something new.
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t t = 0; t < plan.tasks.size(); ++t) changed |= Step(t);
+    }
+  }
+
+  // The tasks that made what `task` finds in a buffer; behind the last task: what is left.
+  std::set<size_t> Makers(size_t task, int32_t buffer) const {
+    std::set<size_t> makers;
+    if (before_[task])
+      for (const auto& [maker, what, read] : *before_[task])
+        if (Meet(what, buffer)) makers.insert(maker);
+    return makers;
+  }
+
+ private:
+  using State = std::set<std::tuple<size_t, int32_t, bool>>;  // task, buffer, has it been read?
+
+  // True if a task that comes earlier in the order begins with more than was known.
+  bool Step(size_t t) {
+    if (!before_[t]) return false;
+    const om::Task& task = plan_.tasks[t];
+    State state = *before_[t];
+    for (const int32_t b : task.args)
+      if (b >= 0 && !Writes(task, b)) Read(b, &state);
+    for (const int32_t b : task.outs)
+      if (b >= 0) Overwrite(t, b, &state);
+    std::erase_if(state, [&](const auto& made) {
+      const om::Buffer& root = plan_.buffers[static_cast<size_t>(Root(std::get<1>(made)))];
+      const bool planned = root.kind == om::BufferKind::kArena && root.last >= 0;
+      return planned && root.last <= static_cast<int32_t>(t);
+    });
+    const bool jumps = task.kind == om::TaskKind::kJump || task.kind == om::TaskKind::kJumpUnless;
+    const bool more = jumps && Reach(static_cast<size_t>(task.target), state);
+    if (task.kind != om::TaskKind::kJump) Reach(t + 1, state);
+    return more && task.target <= static_cast<int32_t>(t);
+  }
+
+  bool Reach(size_t t, const State& state) {
+    if (!before_[t]) {
+      before_[t] = state;
+      return true;
+    }
+    const size_t known = before_[t]->size();
+    before_[t]->insert(state.begin(), state.end());
+    return before_[t]->size() > known;
+  }
+
+  void Read(int32_t b, State* state) const {
+    State now;
+    for (const auto& [maker, what, read] : *state) now.emplace(maker, what, read || Meet(what, b));
+    *state = std::move(now);
+  }
+
+  // Several tasks may make one value, each a part of it: what nobody has read yet stays.
+  void Overwrite(size_t t, int32_t b, State* state) const {
+    std::erase_if(*state, [&](const auto& made) {
+      const auto& [maker, what, read] = made;
+      return Covers(b, what) && (read || what != b);
+    });
+    state->emplace(t, b, false);
+  }
+
+ public:
+  // A result is an argument of its kernel too.
+  static bool Writes(const om::Task& task, int32_t b) {
+    return std::find(task.outs.begin(), task.outs.end(), b) != task.outs.end();
+  }
+
+ private:
+  int32_t Root(int32_t b) const {
+    const int32_t alias = plan_.buffers[static_cast<size_t>(b)].alias;
+    return alias >= 0 ? alias : b;
+  }
+  // Bytes of the root; an end before the start where they are not known.
+  std::pair<int64_t, int64_t> Range(int32_t b) const {
+    const om::Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
+    const auto size = [&](om::SizeRef s, int64_t none) {
+      return s < 0 ? none : om::EvalSize(plan_, s, unknown_);
+    };
+    const int64_t from = size(buffer.alias_offset, 0), bytes = size(buffer.bytes, om::kNoSize);
+    if (from < 0 || bytes < 0) return {0, -1};
+    return {from, from + bytes};
+  }
+  bool Meet(int32_t a, int32_t b) const {
+    if (a == b || Root(a) != Root(b)) return a == b;
+    const auto [a0, a1] = Range(a);
+    const auto [b0, b1] = Range(b);
+    return a1 < a0 || b1 < b0 || (a0 < b1 && b0 < a1);
+  }
+  bool Covers(int32_t a, int32_t b) const {
+    if (a == b || Root(a) != Root(b)) return a == b;
+    const auto [a0, a1] = Range(a);
+    const auto [b0, b1] = Range(b);
+    return Root(b) == a || (a0 <= a1 && b0 <= b1 && a0 <= b0 && b1 <= a1);
+  }
+
+  const om::Plan& plan_;
+  const std::vector<int64_t> unknown_;
+  std::vector<std::optional<State>> before_;
+};
+
+}  // namespace
+
 std::string DotText(const om::Plan& plan) {
   std::string out = fmt::format(fmt::runtime(kDotHead), Quoted(plan.model_name));
-  std::map<int32_t, size_t> writer;  // of each root, as of now
-  const auto root = [&](int32_t b) {
-    const int32_t alias = plan.buffers[static_cast<size_t>(b)].alias;
-    return alias >= 0 ? alias : b;
-  };
+  const Written written(plan);
   for (size_t i = 0; i < plan.inputs.size(); ++i)
     out += fmt::format("i{} [shape=ellipse label={}];\n", i, Quoted(plan.inputs[i].name));
   for (size_t t = 0; t < plan.tasks.size(); ++t) {
@@ -244,25 +356,22 @@ std::string DotText(const om::Plan& plan) {
                            task.name, lane)));
     std::set<std::string> edges;
     for (int32_t b : task.args) {
-      if (b < 0) continue;
-      const om::Buffer& buffer = plan.buffers[static_cast<size_t>(root(b))];
-      const auto from = writer.find(root(b));
-      if (from != writer.end())
-        edges.insert(fmt::format("t{} -> t{} [label={}];\n", from->second, t, Quoted(buffer.name)));
-      else if (buffer.kind == om::BufferKind::kInput)
+      if (b < 0 || Written::Writes(task, b)) continue;
+      const om::Buffer& buffer = plan.buffers[static_cast<size_t>(b)];
+      for (const size_t from : written.Makers(t, b))
+        edges.insert(fmt::format("t{} -> t{} [label={}];\n", from, t, Quoted(buffer.name)));
+      if (buffer.kind == om::BufferKind::kInput)
         edges.insert(fmt::format("i{} -> t{};\n", buffer.index, t));
     }
     for (int32_t w : task.waits) edges.insert(fmt::format("t{} -> t{} [style=dashed];\n", w, t));
     if (task.target >= 0 && static_cast<size_t>(task.target) < plan.tasks.size())
       edges.insert(fmt::format("t{} -> t{} [style=dotted];\n", t, task.target));
     for (const std::string& edge : edges) out += edge;
-    for (int32_t b : task.outs)
-      if (b >= 0) writer[root(b)] = t;
   }
   for (size_t o = 0; o < plan.outputs.size(); ++o) {
     out += fmt::format("o{} [shape=ellipse label={}];\n", o, Quoted(plan.outputs[o].name));
-    const auto from = writer.find(root(plan.outputs[o].buffer));
-    if (from != writer.end()) out += fmt::format("t{} -> o{};\n", from->second, o);
+    for (const size_t from : written.Makers(plan.tasks.size(), plan.outputs[o].buffer))
+      out += fmt::format("t{} -> o{};\n", from, o);
   }
   return out + "}\n";
 }
