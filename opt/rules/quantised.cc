@@ -224,12 +224,13 @@ std::string QLinearFault(const Match& m) {
   const bool conv = Root(m).op->name == "QLinearConv";
   if (!IsByte(m.type("x").dtype) || !IsByte(w.dtype)) return "not bytes";
   if (w.Elements() == 0 || sw.dims.size() > 1 || zw.dims.size() > 1) return "odd weights";
-  if (conv && AttrOr<int64_t>(Root(m), "group", 1) != 1) return "several groups";
+  const int64_t groups = AttrOr<int64_t>(Root(m), "group", 1);
+  if (conv && groups != 1 && (groups != w.dims[0] || w.dims[1] != 1))
+    return "several groups of more than one channel";
   if (!conv && w.dims.size() != 2) return "a batch of weights";
   const int64_t columns = w.dims[conv ? 0 : 1];
   for (const Constant* c : {&sw, &zw})
     if (c->Elements() != 1 && c->Elements() != columns) return "odd scales";
-  if (!FitsInBytes(w, &zw, columns, conv ? w.Elements() / columns : 1)) return "weights of 9 bits";
   return "";
 }
 
@@ -433,6 +434,14 @@ ValueId DequantisedView(const Match& m, Patch& p) {
   %sy = const f32[] {2}
   %zy = const u8[] {100}
   %y: u8[1,3,5,5] = QLinearConv(%x, %sx, %zx, %c_w, %sw, %c_zw, %sy, %zy, %c_b) {pads=[1,1,1,1]} @"y"
+})",
+          R"(graph "g" (%x: u8[1,3,5,5], %c_w: u8[3,1,3,3], %c_zw: u8[]) -> (%y) {
+  %sx = const f32[] {0.5}
+  %zx = const u8[] {3}
+  %sw = const f32[] {0.25}
+  %sy = const f32[] {2}
+  %zy = const u8[] {100}
+  %y: u8[1,3,5,5] = QLinearConv(%x, %sx, %zx, %c_w, %sw, %c_zw, %sy, %zy) {group=3, pads=[1,1,1,1]} @"y"
 })"}},
     {.name = "qlinear_conv_floats",
      .pattern = "QLinearConv(x, #sx, #zx, #w, #sw, #zw, #sy, #zy, #b?)",
