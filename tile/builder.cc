@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "tile/fold.h"
+#include "tile/merge_axes.h"
 
 namespace ge::tile {
 namespace {
@@ -372,6 +373,7 @@ Val Builder::Reduce(ReduceOp op, const std::vector<Expr>& extents,
   GE_CHECK(blocks_.size() == depth + 1, "a Reduce's step may not allocate");
   blocks_.resize(depth);
   s.value = v.id;
+  MergeAxes(kernel_, s, [&](Expr extent) { return arena_.Fresh("r", Within(extent)); });
   s.var = static_cast<VarId>(kernel_.vars.size());
   kernel_.vars.push_back({v.type(), 0});
   ValueNode n;

@@ -183,5 +183,29 @@ TEST(Verify, Scopes) {
   EXPECT_NE(faults.find("variable"), std::string::npos);
 }
 
+// sum over i < 7, j < 5 of x[at(i, j)] * 2: the number of axes that are left.
+size_t AxesOf(const std::function<Expr(Expr, Expr)>& at, bool index = false) {
+  ExprArena arena;
+  Kernel k;
+  Builder b(k, arena);
+  const int x = b.Arg("x", DType::kF32, 1000, false), y = b.Arg("y", DType::kF32, 1, true);
+  b.Store(y, 0, b.Reduce(ReduceOp::kSum, {7, 5}, [&](const std::vector<Expr>& r) {
+    Val v = b.Let(b.Load(x, at(r[0], r[1])) * 2.0);
+    return index ? v * b.Cast(b.Index(r[1]), DType::kF32) : v;
+  }));
+  CollectSizeSymbols(k);
+  EXPECT_TRUE(Verify(k).ok()) << ToString(k);
+  return k.body.body[0].axes.size();
+}
+
+TEST(Reduce, AxesThatWalkMemoryAsOneAreOne) {
+  EXPECT_EQ(AxesOf([](Expr i, Expr j) { return i * 5 + j + 3; }), 1u);
+  EXPECT_EQ(AxesOf([](Expr i, Expr j) { return i * 80 + j * 16; }), 1u);
+  EXPECT_EQ(AxesOf([](Expr i, Expr j) { return i * 6 + j; }), 2u);
+  EXPECT_EQ(AxesOf([](Expr i, Expr j) { return j * 7 + i; }), 2u);
+  EXPECT_EQ(AxesOf([](Expr i, Expr) { return i; }), 2u);
+  EXPECT_EQ(AxesOf([](Expr i, Expr j) { return i * 5 + j; }, true), 2u);
+}
+
 }  // namespace
 }  // namespace ge::tile
