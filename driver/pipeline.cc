@@ -25,6 +25,7 @@ constexpr Step kPipeline[] = {
     {"loop_invariants",
      1},  // weights that loops carry become captured, which rules and folding see
     {"constant_folding", 1},  // puts captured constants into the bodies
+    {"widen", 1},             // before the rules: their patterns have no conversions in between
     {"rules", 1},             // algebra: Conv+BN before anything could split the pair
     {"cse", 1},               // after the rules have made equal things look equal
     {"constant_folding", 1},  // the rules' arithmetic on weights

@@ -217,5 +217,36 @@ TEST(DeadChannels, KeepsWhatIsReadElsewhere) {
   }
 }
 
+// Sums of small powers of two are exact in f16 too, so nothing that is rounded there shows.
+TEST(Widen, KeepsExactNumbers) {
+  for (
+      std::string_view sample :
+      {R"(graph "g" (%x: f16[1,1,4,5], %c_w: f16[4,1,1,2], %c_b: f16[4], %c_s: f16[4,1,1]) -> (%y, %m) {
+  %a: f16[1,4,4,4] = Conv(%x, %c_w, %c_b) @"a"
+  %b: f16[1,4,4,4] = PRelu(%a, %c_s) @"b"
+  %p: f16[1,4,2,2], %m: i64[1,4,2,2] = MaxPool(%b) {kernel_shape=[2, 2], strides=[2, 2]} @"p"
+  %s: f16[1,4,2,4], %t: f16[1,4,2,4] = Split(%b) {axis=2, num_outputs=2} @"s"
+  %y: f16[1,4,2,6] = Concat(%p, %s) {axis=3} @"y"
+})",
+       R"(graph "g" (%x: f16[2,5], %z: f32[2,5], %c_k: f16[5,3]) -> (%y, %q) {
+  %h: f16[2,5] = Cast(%z) {to=10} @"h"
+  %w: bool[2,5] = Less(%x, %h) @"w"
+  %s: f16[2,5] = Where(%w, %x, %h) @"s"
+  %a: f16[2,3] = MatMul(%s, %c_k) @"a"
+  %q: f32[2,3] = Cast(%a) {to=1} @"q"
+  %y: f16[2,3] = Neg(%a) @"y"
+})"}) {
+    for (uint32_t seed = 0; seed < 6; ++seed) {
+      auto before = Instance(sample, Draw::kPlain, seed),
+           after = Instance(sample, Draw::kPlain, seed);
+      EXPECT_TRUE(FindPass("widen")->run(*after, {}, {})) << sample;
+      ASSERT_EQ(Verify(*after).message(), "") << ToString(*after);
+      const auto want = Outputs(*before, false, seed), got = Outputs(*after, false, seed);
+      ASSERT_EQ(want.size(), got.size());
+      for (size_t o = 0; o < want.size(); ++o) ExpectEqual(want[o], got[o], true);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ge

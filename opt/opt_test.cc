@@ -228,6 +228,54 @@ TEST(ConcatParts, KeepsWhatIsNotTheWhole) {
   }
 }
 
+// Conversions stay where halves enter and leave; the constant is f32.
+TEST(Widen, ComputesInF32BetweenInputsAndOutputs) {
+  EXPECT_EQ(After("widen", R"(graph "g" (%x: f16[2,3]) -> (%y) {
+  %w = const f16[3,2] hex "003c00400038004400480034"
+  %a: f16[2,2] = MatMul(%x, %w) @"a"
+  %t: f16[2,2] = Transpose(%a) @"t"
+  %y: f16[2,2] = Relu(%t) @"y"
+})"),
+            Same(R"(graph "g" (%x: f16[2,3]) -> (%y) {
+  %a.const1 = const f32[3,2] {1.0, 2.0, 0.5, 4.0, 8.0, 0.25}
+  %a: f32[2,3] = Cast(%x) {to=1} @"a"
+  %a.f32: f32[2,2] = MatMul(%a, %a.const1) @"a.MatMul1" from["a"]
+  %t.f32: f32[2,2] = Transpose(%a.f32) @"t"
+  %y.f32: f32[2,2] = Relu(%t.f32) @"y"
+  %y: f16[2,2] = Cast(%y.f32) {to=10} @"y.Cast1" from["y"]
+})"));
+}
+
+// A table of which some rows are taken, and what is cast back at once, stay as they are.
+TEST(Widen, KeepsTablesAndRoundings) {
+  const std::string text = After("widen", R"(graph "g" (%x: f32[4], %i: i64[2]) -> (%y, %z) {
+  %table = const f16[3,2] hex "003c00400038004400480034"
+  %g: f16[2,2] = Gather(%table, %i) @"g"
+  %y: f16[2,2] = Neg(%g) @"y"
+  %h: f16[4] = Cast(%x) {to=10} @"h"
+  %z: f32[4] = Cast(%h) {to=1} @"z"
+})");
+  EXPECT_THAT(text, HasSubstr("%g: f16[2,2] = Gather(%table, %i)"));
+  EXPECT_THAT(text, HasSubstr("= Cast(%g) {to=1}"));
+  EXPECT_THAT(text, HasSubstr("%h: f16[4] = Cast(%x) {to=10}"));
+  EXPECT_THAT(text, HasSubstr("%z: f32[4] = Cast(%h) {to=1}"));
+}
+
+// A part computed in f32 by the model's own Casts is no island any more.
+TEST(Widen, DropsCastsBetweenComputations) {
+  const std::string text = After("widen", R"(graph "g" (%x: f32[4]) -> (%y) {
+  %h: f16[4] = Cast(%x) {to=10} @"h"
+  %a: f16[4] = Exp(%h) @"a"
+  %b: f32[4] = Cast(%a) {to=1} @"b"
+  %c: f32[4] = Neg(%b) @"c"
+  %d: f16[4] = Cast(%c) {to=10} @"d"
+  %e: f16[4] = Add(%d, %a) @"e"
+  %y: f32[4] = Cast(%e) {to=1} @"y"
+})");
+  EXPECT_THAT(text, Not(HasSubstr("Cast")));
+  EXPECT_THAT(text, Not(HasSubstr("f16")));
+}
+
 TEST(Cse, MergesEqualNodes) {
   EXPECT_EQ(After("cse", R"(graph "g" (%x: f32[2]) -> (%y, %b) {
   %k = const f32[2] {1.0, 2.0}

@@ -91,6 +91,20 @@ class Precision(Case):
             with open(os.path.join(self.folder, "out", "y.npy"), "rb") as f:
                 self.assertEqual(struct.unpack("<2f", f.read()[-8:]), (want, -want))
 
+    def test_models_of_halves(self):
+        """y = (x + 2048) - 2048 in f16: one step is 2 there. By default only y is rounded."""
+        p = self.path("h.onnx", mm.model(mm.graph(
+            "h", [mm.node("Add", ["x", "c"], ["a"]), mm.node("Sub", ["a", "c"], ["y"])], [mm.value_info("x", 10, [4])],
+            [mm.value_info("y", 10, [4])], [mm.tensor("c", 10, [], [2048.0])])))
+        x = [1.0, 2.0, 3.0, 0.5]
+        for args, want in (((), x), (("--precision_mode=force_fp32",), x), (("--precision_mode_v2=origin",), [0, 2, 4, 0]),
+                           (("--precision_mode=must_keep_origin_dtype",), [0, 2, 4, 0]),
+                           (("--precision_mode=force_fp16",), [0, 2, 4, 0])):
+            self.works(*args, model=p)
+            self.run_model(self.path("x.bin", struct.pack("<4e", *x)))
+            with open(os.path.join(self.folder, "out", "y.npy"), "rb") as f:
+                self.assertEqual(list(struct.unpack("<4e", f.read()[-8:])), want, args)
+
     def test_log_names_the_nodes(self):
         out = self.works("--precision_mode=force_fp16", "--log=info", model=self.model())
         self.assertRegex(out, r"precision: \S+ \(MatMul\) computes in f16")

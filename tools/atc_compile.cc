@@ -209,6 +209,10 @@ Fault FillRequest(const AtcOptions& o, Plan* p, std::vector<std::string>* notes)
     r.policy.bf16 = soc.ok() && soc->HasPairs();
     if (r.policy.bf16) p->precision.mode = Precision::Mode::kOrigin;
   }
+  // What is asked to have its own type, or roundings, keeps them.
+  if (p->precision.Changes() || o.Is("precision_mode", "must_keep_origin_dtype") ||
+      (o.Has("precision_mode_v2") && o.Is("precision_mode_v2", "origin")))
+    r.policy.disabled.emplace("widen");
   // Attention as one kernel has no values between its steps that could be rounded.
   if (p->precision.Changes())
     for (const Rule* rule : AllRules())

@@ -138,11 +138,14 @@ constexpr OptionRow kOptions[] = {
      "dots (avx512_bf16 or AMX), and no "
      "lists "
      "of exceptions: dots with constant weights in bf16 with f32 sums; cube_fp16in_fp32out rounds "
-     "what convolutions and products read; the others leave the model's types",
+     "what convolutions and products read; must_keep_origin_dtype leaves the model's types and "
+     "what "
+     "they round; the others compute a model of fp16 in f32, between its inputs and its outputs",
      "ge.exec.precision_mode"},
     {"precision_mode_v2", kOperator, kWorks, kChoice,
      "origin|fp16|cube_fp16in_fp32out|mixed_float16|mixed_bfloat16|cube_hif8|mixed_hif8",
-     "as precision_mode; hif8 is refused", "ge.exec.precision_mode_v2"},
+     "as precision_mode (origin, if it is given: must_keep_origin_dtype); hif8 is refused",
+     "ge.exec.precision_mode_v2"},
     {"modify_mixlist", kOperator, kWorks, kFile, "FILE",
      "JSON: white-list, black-list and gray-list of mixed precision, each with to-add and "
      "to-remove",
