@@ -129,8 +129,8 @@ def reference(path, feeds):
     return [name], [(1 / (1 + np.exp(-x))).astype(np.float32)]
 
 
-def compile_model(build, path, out, level, soc, shapes, cache, precision=""):
-    key = "%s_O%d_%s%s%s.om" % (os.path.basename(path)[:-5], level, soc or "host", "_fixed" if shapes else "",
+def compile_model(build, path, out, level, soc, shapes, cache, precision="", tag=""):
+    key = "%s_O%d_%s%s%s.om" % (tag or os.path.basename(path)[:-5], level, soc or "host", "_fixed" if shapes else "",
                                 "_" + precision if precision else "")
     om = os.path.join(out, key)
     command = [os.path.join(build, "bin", "atc"), "--model=" + path, "--framework=5", "--output=" + om,

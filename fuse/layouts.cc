@@ -185,7 +185,7 @@ class LayoutChoice {
   // A wide result of a pointwise node lies as its operand does, if nothing reads that one later: it
   // may then take over the operand's bytes (plan/in_place.cc).
   void ShareHalo(NodeId id) {
-    constexpr int64_t kWide = int64_t{1} << 18;  // elements
+    constexpr int64_t kWide = int64_t{1} << 16;  // elements
     const Node& n = g_.node(id);
     if (!n.op->element || n.op->fusion != Fusion::kPointwise || n.outputs.size() != 1) return;
     const Value& y = g_.value(n.outputs[0]);
