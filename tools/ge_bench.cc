@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -109,6 +110,31 @@ void PrintProfile(const om::Plan& plan, const std::vector<int64_t>& ns, int coun
   }
 }
 
+// How the estimates of a model's tasks compare with times on one thread: the sum of both, and of
+// the ratios measured / estimate the geometric mean and what lies between the tenth and the
+// ninetieth of a hundred. Tasks too short to measure do not count.
+nlohmann::json EstimateQuality(const om::Plan& plan, const std::vector<int64_t>& ns) {
+  constexpr int64_t kShortest = 2000;  // ns
+  std::vector<double> ratios;
+  double measured = 0, estimated = 0, logs = 0;
+  for (size_t i = 0; i < ns.size(); ++i) {
+    const int64_t cost = plan.tasks[i].cost;
+    if (ns[i] < kShortest || cost <= 0) continue;
+    measured += static_cast<double>(ns[i]), estimated += static_cast<double>(cost);
+    ratios.push_back(static_cast<double>(ns[i]) / static_cast<double>(cost));
+    logs += std::log(ratios.back());
+  }
+  if (ratios.empty()) return nullptr;
+  std::sort(ratios.begin(), ratios.end());
+  const size_t count = ratios.size();
+  return {{"tasks", count},
+          {"measured_ms", measured / 1e6},
+          {"estimated_ms", estimated / 1e6},
+          {"ratio", std::exp(logs / static_cast<double>(count))},
+          {"ratio_10", ratios[count / 10]},
+          {"ratio_90", ratios[count - 1 - count / 10]}};
+}
+
 Status Bench(BenchOptions& o) {
   for (const std::string& s : o.shapes) {
     GE_ASSIGN(auto shape, ParseShapeOption(s));
@@ -138,6 +164,7 @@ Status Bench(BenchOptions& o) {
     ms.push_back(Ms(a, Clock::now()));
   }
   Limits limits;
+  nlohmann::json quality;
   if (o.per_kernel > 0) {
     // The least of several runs: a task is short, and an interruption long.
     run->EnableProfile(true);
@@ -151,6 +178,15 @@ Status Bench(BenchOptions& o) {
     GE_ASSIGN(const nlohmann::json counts, TaskCounts(o.model));
     limits = MeasureLimits(model->threads());
     PrintProfile(model->plan(), ns, o.per_kernel, counts, limits);
+    if (model->plan().symbols.empty() && model->threads() == 1)
+      quality = EstimateQuality(model->plan(), ns);
+    if (!quality.is_null())
+      std::printf(
+          "estimates: %.3f ms for %.3f measured; measured / estimate of %d tasks: geometric mean "
+          "%.2f, 80 %% within %.2f to %.2f\n",
+          quality["estimated_ms"].get<double>(), quality["measured_ms"].get<double>(),
+          quality["tasks"].get<int>(), quality["ratio"].get<double>(),
+          quality["ratio_10"].get<double>(), quality["ratio_90"].get<double>());
   }
   std::sort(ms.begin(), ms.end());
   nlohmann::json result = {{"model", o.model},
@@ -168,6 +204,7 @@ Status Bench(BenchOptions& o) {
     result["limit_gflops"] = limits.gflops;
     result["limit_gb_per_s"] = limits.gb_per_s;
     result["limit_cache_gb_per_s"] = limits.caches[0].second;
+    if (!quality.is_null()) result["estimates"] = quality;
   }
   std::printf(
       "threads %d  rounds %zu  median %.3f ms  min %.3f ms  p99 %.3f ms  load %.2f ms  first run "
