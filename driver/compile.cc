@@ -179,8 +179,7 @@ Status CheckChoices(const std::map<std::string, DotChoice>& of_nodes, Compilatio
     rest.strips = 0;
     if (ToString(rest).empty() || c.used.contains(choice.where)) continue;
     return Invalid(fmt::format(
-        "{}: node {} has no tiling to choose: it is no product or convolution of floats, or is "
-        "computed by rows of a depthwise window; strips=N is allowed",
+        "{}: node {} has no tiling to choose: it is no product or convolution; strips=N is allowed",
         choice.where, name));
   }
   return {};

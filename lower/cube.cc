@@ -43,7 +43,7 @@ bool CubeSupports(const Graph& g, const Region& region, const SocSpec& soc, cons
 }
 
 Lowered LowerCube(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy) {
-  if (IsBytes(g.node(region.anchor))) return LowerCubeBytes(g, region, soc);
+  if (IsBytes(g.node(region.anchor))) return LowerCubeBytes(g, region, soc, policy);
   if (IsAttend(g.node(region.anchor))) return LowerCubeAttend(g, region, soc, policy);
   if (IsRecurrent(g.node(region.anchor))) return LowerCubeRecurrent(g, region, soc);
   if (IsConv(g.node(region.anchor))) return LowerCubeConv(g, region, soc, policy);

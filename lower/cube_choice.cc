@@ -31,7 +31,9 @@ double DotNs(const OpenDot& d, const DotChoice& c, const SocSpec& soc) {
                pieces = c.k > 0 ? depth / static_cast<double>(c.k) : 1;
   const double compute = static_cast<double>(d.lines * panels) *
                          TileCycles(d.line, c.m, c.nv, soc) * depth / soc.ghz /
-                         (d.element_bytes == 2 ? 2 : 1);
+                         (d.element_bytes == 1   ? (soc.vnni ? 4 : 1)
+                          : d.element_bytes == 2 ? 2
+                                                 : 1);
   const double rows = static_cast<double>(d.line * d.lines),
                bytes = static_cast<double>(d.element_bytes);
   const double task_rows = static_cast<double>(d.lines > 1 ? std::min(c.rows, d.lines) * d.line

@@ -444,7 +444,7 @@ Lowered LowerCubeConv(const Graph& g, const Region& region, const SocSpec& soc,
   if (g.value(s.x).type.dtype == DType::kBF16 && soc.HasPairs() && s.group == 1 &&
       s.c.value() % 2 == 0 && s.c.value() >= 16)
     s.type = DType::kBF16;
-  if (s.group > 1 && s.ChannelsPerGroup() == 1) return LowerDepthwise(g, region, soc, s);
+  if (s.group > 1 && s.ChannelsPerGroup() == 1) return LowerDepthwise(g, region, soc, policy, s);
   if (!IsSmallFloat(g.value(s.x).type.dtype)) return ConvLowering(g, region, soc, policy, s).Run();
   CubeBuild wanted(g, region, soc);
   wanted.Fix(policy, ConvProblem(g, s));

@@ -72,7 +72,7 @@ void ZeroPadLanes(LoweringContext& c, const ConvShape& s, Expr n, Expr y, Expr x
 // Larger depthwise windows are loops over copied inputs, one column at a time.
 constexpr int64_t kMostTaps = 49;
 Lowered LowerDepthwise(const Graph& g, const Region& region, const SocSpec& soc,
-                       const ConvShape& s);
+                       const Policy& policy, const ConvShape& s);
 // The name under which a tuning file knows all convolutions of this kind and size.
 std::string ConvProblem(const Graph& g, const ConvShape& s);
 // Is F(4x4, 3x3) possible and allowed by the tolerance; and faster by the cost model?

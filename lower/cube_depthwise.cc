@@ -21,18 +21,26 @@ namespace {
 using tile::LoopKind;
 using tile::Val;
 
-constexpr int kColumns = 4;  // of a tile
+constexpr int kColumns = 4, kMostColumns = 16;  // of a tile
 
 class DepthwiseLowering {
  public:
-  DepthwiseLowering(const Graph& g, const Region& region, const SocSpec& soc, const ConvShape& s)
-      : build_(g, region, soc), s_(s) {}
+  DepthwiseLowering(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy,
+                    const ConvShape& s)
+      : build_(g, region, soc), s_(s) {
+    build_.Fix(policy, ConvProblem(g, s));
+    build_.RefuseForm("direct");
+    if (build_.fixed.k > 0 || !build_.fixed.pack.empty())
+      build_.Refuse(ToString(build_.fixed), "k and pack are for matrix products");
+  }
 
   Lowered Run() {
     in_ = PadInput(build_, s_, Unrolled());
+    Choose();
     PackWeights();
     build_.AddKernel(fmt::format("depthwise {}x{} by {}", s_.kh, s_.kw, in_.c0),
                      [&](LoweringContext& c) { Kernel(c); });
+    NoteChoice();
     // Blocks of other sizes may have pad lanes where the input has none.
     const auto& outputs = build_.region.outputs;
     build_.AddBorders(std::all_of(outputs.begin(), outputs.end(), [&](ValueId v) {
@@ -44,6 +52,49 @@ class DepthwiseLowering {
 
  private:
   bool Unrolled() const { return s_.kh * s_.kw <= kMostTaps; }
+
+  void Choose() {
+    columns_ = Unrolled() ? kColumns : 1;
+    if (const DotChoice& c = build_.fixed; c.m > 0) {
+      if (c.nv == 1 && c.m <= kMostColumns && (Unrolled() || c.m == 1))
+        columns_ = c.m;
+      else
+        build_.Refuse(fmt::format("tile {}x{}", c.m, c.nv),
+                      Unrolled() ? fmt::format("depthwise tiles are 1x1 to {}x1", kMostColumns)
+                                 : "depthwise tiles of such a large window are 1x1");
+    }
+    // As the products around it, which have some six times fewer channels on their other side.
+    const double channels = static_cast<double>(s_.c.value());
+    rows_outside_ = build_.fixed.order.empty()
+                        ? RowsOutside(build_.soc, channels * channels / 6 * 4, s_)
+                        : build_.fixed.order == "mn";
+    const int64_t planes = rows_outside_ ? HintValue(in_.c1) : 1;
+    const double ns = static_cast<double>(HintValue(s_.ow) * s_.kh * s_.kw * planes) * 0.4;
+    rows_ = build_.TaskRows(RowsPerChunk(build_.soc, ns, HintValue(s_.oh),
+                                         static_cast<double>(HintValue(s_.n * in_.c1) / planes)),
+                            s_.oh);
+  }
+
+  // Tiles of other widths, then other rows in a task and the other order.
+  void NoteChoice() {
+    DotChoice chosen = build_.fixed;
+    chosen.m = columns_, chosen.nv = 1, chosen.order = rows_outside_ ? "mn" : "nm";
+    const int64_t all = std::max<int64_t>(HintValue(s_.oh), 1);
+    chosen.rows = std::min(rows_, all);
+    std::vector<DotChoice> others;
+    const auto add = [&](DotChoice c) {
+      if (!(c == chosen)) others.push_back(std::move(c));
+    };
+    DotChoice other = chosen;
+    for (int m : {2, 6, 8}) {
+      if (Unrolled()) other.m = m, add(other);
+    }
+    other = chosen;
+    other.order = rows_outside_ ? "nm" : "mn", add(other);
+    other = chosen;
+    other.rows = std::clamp<int64_t>(chosen.rows * 2, 1, all), add(other);
+    build_.NoteChoice(chosen, std::move(others));
+  }
 
   void PackWeights() {
     const int64_t c0 = in_.c0, c1 = in_.c1.value(), window = s_.kh * s_.kw, channels = s_.c.value();
@@ -65,19 +116,12 @@ class DepthwiseLowering {
     x_ = PaddedArg(c, s_, in_);
     w_ = c.AddArg({KernelArg::Kind::kPack, weights_}, "w", DType::kF32,
                   build_.lowered.packs[weights_].bytes / 4, false);
-    // As the products around it, which have some six times fewer channels on their other side.
-    const double channels = static_cast<double>(s_.c.value());
-    const bool rows_outside = RowsOutside(build_.soc, channels * channels / 6 * 4, s_);
-    const int64_t planes = rows_outside ? HintValue(in_.c1) : 1;
-    const double ns = static_cast<double>(HintValue(s_.ow) * s_.kh * s_.kw * planes) * 0.4;
-    const int64_t rows = RowsPerChunk(build_.soc, ns, HintValue(s_.oh),
-                                      static_cast<double>(HintValue(s_.n * in_.c1) / planes));
-    const Expr groups = CeilDiv(s_.oh, rows);
+    const Expr groups = CeilDiv(s_.oh, rows_);
     c.b().For("p", s_.n * in_.c1 * groups, LoopKind::kParallel, [&](Expr p) {
-      const ChunkPlace at = PlaceOfChunk(p, s_.n, in_.c1, groups, rows_outside);
+      const ChunkPlace at = PlaceOfChunk(p, s_.n, in_.c1, groups, rows_outside_);
       const Expr n = at.n, c1 = at.panel, part = at.part;
-      Expr first = part * rows;
-      Expr count = DivisibleBy(s_.oh, rows) ? Expr(rows) : Min(rows, s_.oh - first);
+      Expr first = part * rows_;
+      Expr count = DivisibleBy(s_.oh, rows_) ? Expr(rows_) : Min(rows_, s_.oh - first);
       c.b().For("y", count, LoopKind::kSerial, [&](Expr y) { Row(c, {n, c1, first + y}); });
     });
   }
@@ -115,8 +159,7 @@ class DepthwiseLowering {
   // The columns whose windows are inside in tiles; those at the edges too if they are known.
   void Columns(LoweringContext& c, const Place& at) {
     auto tiles = [&](Expr first, Expr count) {
-      ForRowTiles(c.b(), count, Unrolled() ? kColumns : 1,
-                  [&](Expr x, int m) { Tile(c, at, first + x, m, false); });
+      ForRowTiles(c.b(), count, columns_, [&](Expr x, int m) { Tile(c, at, first + x, m, false); });
     };
     if (!in_.cut_columns) return tiles(0, s_.ow);
     const Expr reach = (s_.kw - 1) * s_.dw + 1;
@@ -127,8 +170,8 @@ class DepthwiseLowering {
         c.b().For("x", count, LoopKind::kSerial, [&](Expr x) { Tile(c, at, first + x, 1, true); });
         return;
       }
-      for (int64_t x = 0; x < count.value(); x += kColumns)
-        Tile(c, at, first + x, static_cast<int>(std::min<int64_t>(kColumns, count.value() - x)),
+      for (int64_t x = 0; x < count.value(); x += columns_)
+        Tile(c, at, first + x, static_cast<int>(std::min<int64_t>(columns_, count.value() - x)),
              true);
     };
     edge(0, left);
@@ -209,14 +252,17 @@ class DepthwiseLowering {
   CubeBuild build_;
   ConvShape s_;
   PaddedInput in_;
+  int columns_ = 1;   // of a tile
+  int64_t rows_ = 1;  // of a task
+  bool rows_outside_ = false;
   int weights_ = -1, x_ = -1, w_ = -1;
 };
 
 }  // namespace
 
 Lowered LowerDepthwise(const Graph& g, const Region& region, const SocSpec& soc,
-                       const ConvShape& s) {
-  return DepthwiseLowering(g, region, soc, s).Run();
+                       const Policy& policy, const ConvShape& s) {
+  return DepthwiseLowering(g, region, soc, policy, s).Run();
 }
 
 }  // namespace ge

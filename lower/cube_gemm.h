@@ -129,13 +129,20 @@ class CubeBuild {
   bool of_node_ = false;  // does `fixed` come from a line about the node?
 };
 
+// The same for bytes (lower/cube_byte_tiles.cc): the tile for `rows`, typically so many, and what
+// else would do.
+GemmTile ByteTile(CubeBuild& build, Expr rows, int64_t typical, int64_t cols);
+std::vector<DotChoice> ByteChoices(Expr rows, OpenDot dot, const DotChoice& chosen,
+                                   const SocSpec& soc);
+
 Lowered LowerCubeMatMul(const Graph& g, const Region& region, const SocSpec& soc,
                         const Policy& policy);
 Lowered LowerCubeAttend(const Graph& g, const Region& region, const SocSpec& soc,
                         const Policy& policy);
 Lowered LowerCubeConv(const Graph& g, const Region& region, const SocSpec& soc,
                       const Policy& policy);
-Lowered LowerCubeBytes(const Graph& g, const Region& region, const SocSpec& soc);
+Lowered LowerCubeBytes(const Graph& g, const Region& region, const SocSpec& soc,
+                       const Policy& policy);
 Lowered LowerCubeRecurrent(const Graph& g, const Region& region, const SocSpec& soc);
 bool SupportsRecurrent(const Graph& g, const Region& region);
 bool SupportsBytes(const Graph& g, const Region& region);

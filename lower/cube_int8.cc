@@ -62,29 +62,6 @@ int PlanesOf(const Constant& b, const std::vector<int64_t>& zeros, int64_t inner
   return planes;
 }
 
-// Without VNNI both halves of B and of A take registers too, and a mask and a product (on ARM in
-// two halves).
-int WidenedRows(const SocSpec& soc, int nv) {
-  return (soc.vector_registers - 2 * nv - (soc.IsArm() ? 8 : 5)) / nv;
-}
-// With it, one register is left spare: gcc copies one when all are taken.
-int VnniRows(const SocSpec& soc, int nv) { return std::min(MaxRows(soc, nv), 30 - nv); }
-GemmTile ByteTile(int64_t rows, int64_t cols, const SocSpec& soc) {
-  if (OnMatrixUnit(soc, 4)) return ChooseUnitTile(rows, cols, soc);
-  GemmTile tile = ChooseTile(rows, cols, soc);
-  if (soc.vnni && soc.masks) {
-    tile.m = std::min(tile.m, VnniRows(soc, tile.nv));
-    return tile;
-  }
-  tile.nv = std::min(tile.nv, 2);
-  tile.m = std::min(tile.m, WidenedRows(soc, tile.nv));
-  return tile;
-}
-int MaxByteRows(const SocSpec& soc, int nv) {
-  if (OnMatrixUnit(soc, 4)) return MostUnitRows(nv);
-  return soc.vnni && soc.masks ? VnniRows(soc, nv) : WidenedRows(soc, nv);
-}
-
 // What is added to an i8 A, which vector code multiplies as u8 and a matrix unit as it is.
 int64_t Shift(const SocSpec& soc, DType a) {
   return a == DType::kI8 && !OnMatrixUnit(soc, 4) ? 128 : 0;
@@ -147,8 +124,13 @@ std::string ZerosKey(const std::vector<int64_t>& zeros) {
 
 class ByteConv {
  public:
-  ByteConv(const Graph& g, const Region& region, const SocSpec& soc, const ConvShape& s)
+  ByteConv(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy,
+           const ConvShape& s)
       : build_(g, region, soc), soc_(soc), s_(s) {
+    build_.Fix(policy, ConvProblem(g, s));
+    build_.RefuseForm("direct");
+    if (build_.fixed.k > 0 || !build_.fixed.pack.empty())
+      build_.Refuse(ToString(build_.fixed), "k and pack are for products of floats");
     o_ = s.o.value();
     GE_CHECK(ZerosOfColumns(g, g.node(region.anchor), o_, &zeros_));
     const Constant& w = *g.ConstantOf(s.weights);
@@ -173,6 +155,7 @@ class ByteConv {
                     RowOfWindow() ? 1 : kw, planes_ > 1 ? fmt::format(" {} times", planes_) : "",
                     flat_ ? " flat" : ""),
         [&](LoweringContext& c) { Kernel(c); });
+    NoteChoice();
     build_.AddBorders();
     return std::move(build_.lowered);
   }
@@ -192,13 +175,14 @@ class ByteConv {
       flat_ = true, pitch_ = run;
       pixels_ = (s_.oh - 1) * run + s_.ow;
     }
-    tile_ = ByteTile(HintValue(pixels_), o_, soc_);
-    if (!pixels_.IsConst()) tile_.m = MaxByteRows(soc_, tile_.nv);
+    tile_ = ByteTile(build_, pixels_, HintValue(pixels_), o_);
     nb_ = tile_.nv * soc_.F32Lanes();
     panels_ = (o_ + nb_ - 1) / nb_;
     const double ns =
         static_cast<double>(Depth() * nb_) / MacsPerCycle(soc_, 4) / soc_.ghz;  // of a pixel
-    rows_outside_ = RowsOutside(soc_, static_cast<double>(Depth() * nb_ * panels_), s_);
+    rows_outside_ = build_.fixed.order.empty()
+                        ? RowsOutside(soc_, static_cast<double>(Depth() * nb_ * panels_), s_)
+                        : build_.fixed.order == "mn";
     const int64_t inside = rows_outside_ ? panels_ : 1;  // panels of the same rows in turn
     const int64_t outside = HintValue(s_.n) * panels_ / inside;
     const double turn = ns * static_cast<double>(inside), others = static_cast<double>(outside);
@@ -210,6 +194,18 @@ class ByteConv {
     // A weight panel larger than a quarter of L2 must be read once only.
     if (static_cast<double>(Depth()) * nb_ > static_cast<double>(soc_.l2_bytes) / 4)
       chunk_ = std::max(chunk_, HintValue(flat_ ? pixels_ : s_.oh));
+    chunk_ = build_.TaskRows(chunk_, flat_ ? pixels_ : s_.oh);
+  }
+
+  void NoteChoice() {
+    OpenDot d;
+    d.line = std::max<int64_t>(HintValue(pixels_), 1);
+    d.lines = flat_ ? 1 : std::max<int64_t>(HintValue(s_.oh), 1);
+    d.cols = o_, d.depth = Depth();
+    DotChoice chosen = build_.fixed;
+    chosen.m = tile_.m, chosen.nv = tile_.nv, chosen.order = rows_outside_ ? "mn" : "nm";
+    chosen.rows = std::min(chunk_, flat_ ? d.line : d.lines);
+    build_.NoteChoice(chosen, ByteChoices(pixels_, d, chosen, soc_));
   }
 
   void Kernel(LoweringContext& c) {
@@ -315,7 +311,7 @@ class ByteConv {
 // Rows of A are read where they lie if there are whole groups of k, else from a copy.
 class ByteMatMul {
  public:
-  ByteMatMul(const Graph& g, const Region& region, const SocSpec& soc)
+  ByteMatMul(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy)
       : g_(g), node_(g.node(region.anchor)), build_(g, region, soc), soc_(soc) {
     const std::vector<Expr>& a = g.value(node_.inputs[0]).type.dims;
     k_ = a.back().value();
@@ -323,6 +319,11 @@ class ByteMatMul {
     n_ = g.value(node_.inputs[1]).type.dims.back().value();
     rows_ = Product({a.begin(), a.end() - 1});
     a_type_ = g.value(node_.inputs[0]).type.dtype;
+    build_.Fix(policy, fmt::format("gemm {} {}x{}x{}", Name(a_type_),
+                                   rows_.IsConst() ? ToString(rows_) : "n", n_, k_));
+    build_.NoConvolution();
+    if (build_.fixed.k > 0 || !build_.fixed.pack.empty())
+      build_.Refuse(ToString(build_.fixed), "k and pack are for products of floats");
     GE_CHECK(ZerosOfColumns(g, node_, n_, &zeros_));
     planes_ = PlanesOf(*g.ConstantOf(node_.inputs[1]), zeros_, 1);
   }
@@ -342,6 +343,7 @@ class ByteMatMul {
         fmt::format("bytes {}x{} rows {} of {}{}", tile_.m, nb_, group_, ToString(rows_),
                     planes_ > 1 ? fmt::format(" {} times", planes_) : ""),
         [&](LoweringContext& c) { Kernel(c); });
+    NoteChoice();
     build_.AddBorders();
     return std::move(build_.lowered);
   }
@@ -390,8 +392,7 @@ class ByteMatMul {
 
   void Choose() {
     const int64_t rows = HintValue(rows_);
-    tile_ = ByteTile(rows_.IsConst() ? rows : std::max<int64_t>(rows, 64), n_, soc_);
-    if (!rows_.IsConst()) tile_.m = MaxByteRows(soc_, tile_.nv);
+    tile_ = ByteTile(build_, rows_, rows_.IsConst() ? rows : std::max<int64_t>(rows, 64), n_);
     nb_ = tile_.nv * soc_.F32Lanes();
     panels_ = (n_ + nb_ - 1) / nb_;
     const double ns_per_row =
@@ -404,7 +405,18 @@ class ByteMatMul {
     const double wanted = std::max(1.0, 8 / static_cast<double>(panels_));
     const int64_t smaller = round(std::max(static_cast<double>(rows) / wanted, 20000 / ns_per_row));
     group_ = std::max<int64_t>(std::min({rows_.IsConst() ? rows : round(64), fits, smaller}), 1);
-    panel_outside_ = n_ / group_ > rows / nb_;
+    group_ = build_.TaskRows(group_, rows_);
+    panel_outside_ =
+        build_.fixed.order.empty() ? n_ / group_ > rows / nb_ : build_.fixed.order == "nm";
+  }
+
+  void NoteChoice() {
+    OpenDot d;
+    d.line = std::max<int64_t>(HintValue(rows_), 1), d.cols = n_, d.depth = depth_;
+    DotChoice chosen = build_.fixed;
+    chosen.m = tile_.m, chosen.nv = tile_.nv, chosen.rows = group_;
+    chosen.order = panel_outside_ ? "nm" : "mn";
+    build_.NoteChoice(chosen, ByteChoices(rows_, d, chosen, soc_));
   }
 
   void Kernel(LoweringContext& c) {
@@ -553,10 +565,12 @@ bool SupportsBytes(const Graph& g, const Region& region) {
   return node.op->name == "ConvInteger" ? SupportsByteConv(g, node) : SupportsByteMatMul(g, node);
 }
 
-Lowered LowerCubeBytes(const Graph& g, const Region& region, const SocSpec& soc) {
+Lowered LowerCubeBytes(const Graph& g, const Region& region, const SocSpec& soc,
+                       const Policy& policy) {
   const Node& node = g.node(region.anchor);
-  if (node.op->name == "ConvInteger") return ByteConv(g, region, soc, *ConvShapeOf(g, node)).Run();
-  return ByteMatMul(g, region, soc).Run();
+  if (node.op->name == "ConvInteger")
+    return ByteConv(g, region, soc, policy, *ConvShapeOf(g, node)).Run();
+  return ByteMatMul(g, region, soc, policy).Run();
 }
 
 }  // namespace ge

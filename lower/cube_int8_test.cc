@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <sstream>
 
 #include "ir/opdef.h"
 #include "lower/cube.h"
@@ -43,10 +44,11 @@ void FillBytes(GraphRun& run, ValueId v) {
   }
 }
 
-std::vector<int32_t> Results(const Graph& g, bool cube, const SocSpec& soc) {
+std::vector<int32_t> Results(const Graph& g, bool cube, const SocSpec& soc,
+                             const Policy& given = {}) {
   GraphRun run(g);
   for (ValueId v : g.inputs) FillBytes(run, v);
-  Policy policy;
+  Policy policy = given;
   if (!cube) policy.disabled = {"cube"};
   EXPECT_EQ(CubeSupports(g, WholeGraph(g), soc, policy), cube);
   run.Run(WholeGraph(g), soc, policy, cube ? 3 : 1);
@@ -68,6 +70,44 @@ void ExpectSame(const std::string& text, const std::function<void(Graph&)>& chan
   if (change) change(g);
   for (const SocSpec& soc : {Soc(64, true), Soc(64, false), Soc(32, false), Soc(64, true, true)})
     EXPECT_EQ(Results(g, true, soc), want) << text;
+}
+
+// What a user or tuning chooses: it is done, the numbers are the same, and what cannot be is said.
+TEST(CubeBytes, Choices) {
+  const std::pair<const char*, std::vector<const char*>> cases[] = {
+      {"graph g(%x: u8[61,48], %w: i8[48,40]) -> (%y) { %y = MatMulInteger(%x, %w) }",
+       {"7x2", "13x1 rows=26 order=mn", "rows=10 order=nm", "3x2 rows=61"}},
+      {"graph g(%x: u8[2,16,9,11], %w: i8[40,16,3,3]) -> (%y) { %y = ConvInteger(%x, %w) "
+       "{pads=[1,1,1,1]} }",
+       {"5x2", "5x1 rows=2", "rows=9 order=mn"}}};
+  for (const auto& [text, choices] : cases) {
+    auto g = std::move(ParseGraph(text)).value();
+    MakeWeights(*g);
+    const std::vector<int32_t> want = Results(*g, false, Soc(64, true));
+    const std::string node = g->node(WholeGraph(*g).anchor).name;
+    for (const SocSpec& soc : {Soc(64, true), Soc(64, false), Soc(64, true, true)}) {
+      const auto with = [&](const std::string& fields) {
+        Policy policy;
+        policy.tiles[node] = *ParseDotChoice(fields);
+        return policy;
+      };
+      const auto same = [&](const std::string& fields) {
+        const Lowered lowered = LowerCube(*g, WholeGraph(*g), soc, with(fields));
+        EXPECT_TRUE(lowered.faults.empty()) << lowered.faults[0];
+        const std::string done = ToString(lowered.kernels.back().chosen) + " ";
+        std::istringstream words(fields);
+        for (std::string word; words >> word;)
+          EXPECT_NE(done.find(word + " "), std::string::npos) << done << " of " << fields;
+        EXPECT_EQ(Results(*g, true, soc, with(fields)), want) << fields;
+      };
+      for (const char* fields : choices) same(fields);
+      const Lowered by_model = LowerCube(*g, WholeGraph(*g), soc, Policy{});
+      EXPECT_TRUE(soc.amx || !by_model.kernels.back().others.empty());
+      for (const DotChoice& other : by_model.kernels.back().others) same(ToString(other));
+      for (const char* wrong : {"70x9", "rows=62", "k=16", "pack=a", "winograd"})
+        EXPECT_EQ(LowerCube(*g, WholeGraph(*g), soc, with(wrong)).faults.size(), 1) << wrong;
+    }
+  }
 }
 
 TEST(CubeBytes, MatMul) {

@@ -479,6 +479,19 @@ TEST(CubeChoice, Convolution) {
     ExpectChoice(flat, fields, Blocked(0, 0));
 }
 
+TEST(CubeChoice, Depthwise) {
+  const std::string text = Conv(32, 32, 9, 11, 3, "pads=[1,1,1,1], group=32", 32);
+  for (const char* fields : {"2x1", "6x1 rows=3", "16x1 order=mn", "rows=9 order=nm"}) {
+    ExpectChoice(text, fields, Blocked(1, 0));
+    ExpectChoice(text, fields, Blocked(0, 0));
+  }
+  auto g = ParseGraph(text);
+  MakeWeights(**g);
+  Policy policy;
+  ASSERT_EQ(LowerWith(**g, "17x1", Soc(64), &policy).faults.size(), 1);
+  ASSERT_EQ(LowerWith(**g, "4x2", Soc(64), &policy).faults.size(), 1);
+}
+
 TEST(CubeChoice, FormOfAConvolution) {
   auto g = ParseGraph(
       "graph g(%x: f32[1,64,16,16], %w: f32[64,64,3,3]) -> (%y) { %y = Conv(%x, %w) "
