@@ -105,5 +105,27 @@ TEST(Expand, FramesOfASignal) {
       2e-6);
 }
 
+TEST(Expand, ConvolutionsOfVolumes) {
+  for (const char* attrs : {"", "pads=[1,1,0,1,2,1]", "strides=[2,1,2], pads=[1,0,1,0,1,1]",
+                            "dilations=[2,1,2], pads=[2,1,0,1,1,2]", "auto_pad=\"SAME_LOWER\""}) {
+    for (int group : {1, 2})
+      ExpectSame(
+          fmt::format("graph g(%x: f32[2,4,6,5,7], %w: f32[6,{},3,2,3], %b: f32[6]) -> (%y) {{ "
+                      "%y = Conv(%x, %w, %b) {{group={}, kernel_shape=[3,2,3]{}{}}} }}",
+                      4 / group, group, attrs[0] ? ", " : "", attrs),
+          2e-6);
+  }
+  for (const char* attrs :
+       {"", "pads=[1,1,0,1,0,1]", "strides=[2,1,2], output_padding=[1,0,1]",
+        "strides=[3,2,1], pads=[2,1,1,2,0,0], dilations=[2,1,1]", "pads=[2,0,0,2,0,0]"}) {
+    for (int group : {1, 2})
+      ExpectSame(
+          fmt::format("graph g(%x: f32[2,4,3,4,5], %w: f32[4,{},3,2,3], %b: f32[{}]) -> (%y) {{ "
+                      "%y = ConvTranspose(%x, %w, %b) {{group={}, kernel_shape=[3,2,3]{}{}}} }}",
+                      6 / group, 6, group, attrs[0] ? ", " : "", attrs),
+          2e-6);
+  }
+}
+
 }  // namespace
 }  // namespace ge

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "ir/opdef.h"
+#include "ops/conv_depth.h"
 #include "ops/shapes.h"
 #include "ops/window.h"
 
@@ -83,10 +84,13 @@ const OpDef& kConv =
               .max_inputs = 3,
               .infer = InferConv,
               .lower = LowerConv,
+              .expand = ExpandConvOfVolumes,
               .flops_per_element = 2,
               .samples = {"(f32[2,3,6,7], f32[4,3,3,3], f32[4]) {pads=[1,1,1,1], strides=[2,1]}",
                           "(f32[1,4,9], f32[6,2,3]) {group=2, dilations=[2]}",
                           "(f32[1,2,4,5,3], f32[3,2,2,3,1]) {auto_pad=\"SAME_UPPER\"}",
+                          "(f32[2,4,7,5,6], f32[6,2,3,3,3], f32[6]) {group=2, strides=[2,1,2], "
+                          "dilations=[2,1,1], pads=[2,1,1,1,1,1]}",
                           "(f32[1,4,5,5], f32[4,1,3,3]) {group=4, auto_pad=\"SAME_LOWER\"}"},
               .tolerance = 1e-4});
 
@@ -174,10 +178,13 @@ const OpDef& kConvTranspose =
               .max_inputs = 3,
               .infer = InferConvTranspose,
               .lower = LowerConvTranspose,
+              .expand = ExpandConvTransposeOfVolumes,
               .flops_per_element = 2,
               .samples = {"(f32[1,2,3,3], f32[2,3,3,3], f32[3]) {strides=[2,2], pads=[1,1,1,1], "
                           "output_padding=[1,1]}",
                           "(f32[1,4,3], f32[4,2,2]) {group=2, strides=[2]}",
+                          "(f32[1,4,3,2,3], f32[4,3,3,2,2], f32[6]) {group=2, strides=[2,2,1], "
+                          "pads=[1,0,0,0,1,0], output_padding=[1,0,0]}",
                           "(f32[1,1,2,2], f32[1,1,3,3]) {auto_pad=\"SAME_UPPER\"}",
                           "(f32[1,1,3,3], f32[1,1,2,2]) {dilations=[2,2]}"},
               .tolerance = 1e-4});
