@@ -291,6 +291,40 @@ TEST(Emit, LoopsWithTails) {
   RunCases(cases);
 }
 
+// Rows that become columns, of any number, some read twice; beside them a copy that must not be
+// turned, because a row reads what the one before has stored.
+TEST(Emit, TransposedCopies) {
+  ExprArena arena;
+  std::vector<Case> cases;
+  for (int64_t rows : {3, 8, 16, 19, 48, 50}) {
+    for (bool symbolic : {false, true}) {
+      Case c;
+      c.name = "transposed " + std::to_string(rows) + (symbolic ? " symbolic" : "");
+      const Expr n = symbolic ? arena.Symbol("rows") : Expr(rows);
+      if (symbolic) c.sizes = {rows};
+      Builder b(c.kernel, arena);
+      const int x = b.Arg("x", DType::kF32, n * 32, false);
+      const int y = b.Arg("y", DType::kF32, (n + 1) * 32 * 2, true);
+      b.For("i", n, LoopKind::kSerial, [&](Expr i) {
+        b.For("j", 32, LoopKind::kVector, [&](Expr j) {
+          const Expr row = Min(i * 2, n - 1);
+          b.Store(y, j * (n + 1) + i, b.Load(x, row * 32 + j) * b.Load(x, i) + b.Load(x, j));
+        });
+      });
+      b.For("i", n, LoopKind::kSerial, [&](Expr i) {
+        b.For("j", 32, LoopKind::kVector, [&](Expr j) {
+          const Expr from = (n + 1) * 32;
+          b.Store(y, from + j * (n + 1) + i + 1, b.Load(x, i * 32 + j) + b.Load(y, from + i));
+        });
+      });
+      c.buffers = {TestBuffer::Of(Randoms(rows * 32, 1)),
+                   TestBuffer::Of(std::vector<float>(static_cast<size_t>((rows + 1) * 64)))};
+      cases.push_back(std::move(c));
+    }
+  }
+  RunCases(cases);
+}
+
 TEST(Emit, Reductions) {
   ExprArena arena;
   std::vector<Case> cases;

@@ -57,6 +57,11 @@ class KernelPrinter {
   void PrintLet(const tile::Stmt& s);
   void PrintStore(const tile::Stmt& s);
   void PrintAlloc(const tile::Stmt& s);
+  // transpose.cc
+  bool IsTransposedCopy(const tile::Stmt& s) const;
+  bool ReadsAlong(tile::ExprId value, Expr symbol, int stored) const;
+  void PrintTurn(const std::string& r);
+  void PrintTransposedCopy(const tile::Stmt& s);
   // prefetch.cc
   struct Fetch {
     int buffer;

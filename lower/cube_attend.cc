@@ -1,7 +1,7 @@
-// ge.Attend  Y[p, s, n] = sum_t softmax_t(scale * sum_d Q[p, s, d] K[p, d, t] + M[p, s, t]) V[p, t,
-// n]
+// ge.Attend (ops/attend.cc)  Y[p, r, n] = sum_t softmax_t(score[p, r, t]) V[p, t, n]
 //
-//   grid: batches (heads) x groups of rows
+//   grid: batches (heads of K and V) x groups of rows. Heads of Q that share keys are rows of one
+//   batch: row r is row r mod s of head r / s.
 //   K becomes panels of nb columns in the worker's scratch. For blocks of rows: the scores of all
 //   keys (BrGemm; scale and mask are its epilogue) into scratch, each row exponentiated there, the
 //   product with V (BrGemm; the epilogue has the reciprocal sums and what consumes Y)
@@ -13,8 +13,10 @@
 #include <algorithm>
 
 #include "lower/cube_gemm.h"
+#include "ops/attend.h"
 #include "ops/dot.h"
 #include "ops/rows.h"
+#include "ops/shapes.h"
 
 namespace ge {
 
@@ -23,18 +25,18 @@ namespace {
 using tile::LoopKind;
 using tile::Val;
 
-enum Input { kQ, kK, kV, kMask };
-
 constexpr int64_t kBlockRows = 64;  // whose scores are in scratch at once, at most
 
 class AttendLowering {
  public:
   AttendLowering(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy)
       : g_(g), node_(g.node(region.anchor)), build_(g, region, soc) {
-    const std::vector<Expr>&q = Dims(kQ), &v = Dims(kV);
-    batch_ = {q.begin(), q.end() - 2};
+    const std::vector<Expr>&q = Dims(kAttendQ), &v = Dims(kAttendV);
+    batch_ = {v.begin(), v.end() - 2};
     batches_ = Product(batch_);
-    rows_ = q[q.size() - 2];
+    shared_ = AttrOr<int64_t>(node_, "shared", 1);
+    rows_of_head_ = q[q.size() - 2];
+    rows_ = rows_of_head_ * shared_;
     depth_ = q.back();
     keys_ = v[v.size() - 2];
     columns_ = v.back().value();
@@ -89,19 +91,27 @@ class AttendLowering {
     return g_.value(node_.inputs[static_cast<size_t>(input)]).type.dims;
   }
 
-  Val At(LoweringContext& c, int input, Expr i, Expr j) const {
+  // Index (row, j) of what has the heads of Q.
+  Index OfRow(Expr row, Expr j) const {
     Index idx = at_;
-    idx.push_back(i);
-    idx.push_back(j);
-    return c.Read(node_.inputs[static_cast<size_t>(input)], idx);
+    if (shared_ > 1) {
+      idx.back() = idx.back() * shared_ + FloorDiv(row, rows_of_head_);
+      row = Mod(row, rows_of_head_);
+    }
+    return Join(idx, {row, j});
+  }
+
+  Val At(LoweringContext& c, int input, Expr i, Expr j) const {
+    return c.Read(node_.inputs[static_cast<size_t>(input)],
+                  input == kAttendQ ? OfRow(i, j) : Join(at_, {i, j}));
   }
 
   void Kernel(LoweringContext& c) {
     c.b().For("p", batches_ * groups_, LoopKind::kParallel, [&](Expr p) {
       at_ = SplitIndex(batch_, groups_ == 1 ? p : FloorDiv(p, groups_));
       PackKeys(c);
-      q_ = Rows(c, kQ, rows_, depth_, false);
-      v_ = Rows(c, kV, keys_, columns_, true);
+      q_ = Rows(c, kAttendQ, rows_, depth_, false);
+      v_ = Rows(c, kAttendV, keys_, columns_, true);
       scores_ = c.b().Alloc("scores", DType::kF32, block_ * stride_);
       tops_ = c.b().Alloc("tops", DType::kF32, block_);
       inverse_ = c.b().Alloc("inverse", DType::kF32, block_);
@@ -116,13 +126,13 @@ class AttendLowering {
     keys_buffer_ = b.Alloc("keys", DType::kF32, panels_ * depth_ * nb_);
     Expr t = g_.arena().Fresh("t", {.lo = 0, .extent = keys_});
     Expr d = g_.arena().Fresh("d", {.lo = 0, .extent = depth_});
-    const std::optional<Operand> k = AsOperand(b, At(c, kK, d, t), t, d);
+    const std::optional<Operand> k = AsOperand(b, At(c, kAttendK, d, t), t, d);
     const bool along_depth = k && k->k_stride.IsConst(1) && !k->row_stride.IsConst(1);
     b.For("panel", panels_, LoopKind::kSerial, [&](Expr panel) {
       auto element = [&](Expr d, Expr col) {
         Expr key = panel * nb_ + col;
         if (!DivisibleBy(keys_, nb_)) key = Min(key, keys_ - 1);
-        b.Store(keys_buffer_, (panel * depth_ + d) * nb_ + col, At(c, kK, d, key));
+        b.Store(keys_buffer_, (panel * depth_ + d) * nb_ + col, At(c, kAttendK, d, key));
       };
       if (along_depth) {
         b.For("c", nb_, LoopKind::kSerial, [&](Expr col) {
@@ -176,8 +186,7 @@ class AttendLowering {
       ForEvenRowTiles(b, rows, tile_.m, [&](Expr r, int m) { Scores(c, panel, first, r, m); });
     });
     // Two loops: a row's steps depend on each other, so that rows must overlap.
-    b.For("r", rows, LoopKind::kSerial,
-          [&](Expr r) { b.Store(tops_, r, Largest(b, scores_, r * stride_, keys_)); });
+    b.For("r", rows, LoopKind::kSerial, [&](Expr r) { b.Store(tops_, r, Top(b, r)); });
     b.For("r", rows, LoopKind::kSerial, [&](Expr r) {
       b.Store(inverse_, r, Exponentials(b, scores_, r * stride_, keys_, b.Load(tops_, r)));
     });
@@ -201,24 +210,39 @@ class AttendLowering {
     g.b_buffer = keys_buffer_;
     g.b = panel * depth_ * nb_;
     g.b_k = nb_;
-    const double scale = AttrOr<float>(node_, "scale", 1.0f);
     c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
       const Expr key = panel * nb_ + col;
-      Val score = scale == 1 ? acc : acc * scale;
-      if (node_.inputs.size() > kMask && node_.inputs[kMask] != kNone)
-        score = score + Mask(c, first + r + row, key);
-      c.b().Store(scores_, (r + row) * stride_ + key, score);
+      c.b().Store(scores_, (r + row) * stride_ + key, Score(c, acc, first + r + row, key));
     });
   }
 
-  Val Mask(LoweringContext& c, Expr row, Expr key) const {
-    std::vector<Expr> full = batch_;
-    full.push_back(rows_);
-    full.push_back(keys_);
-    Index at = at_;
-    at.push_back(row);
-    at.push_back(key);
-    return c.Read(node_.inputs[kMask], BroadcastIndex(Dims(kMask), full, at));
+  // The product scaled and masked.
+  Val Score(LoweringContext& c, Val acc, Expr row, Expr key) const {
+    const double scale = AttrOr<float>(node_, "scale", 1.0f);
+    Val score = scale == 1 ? acc : acc * scale;
+    if (Has(kAttendAllowed)) {
+      const Val low = Like(score, AttrOr<float>(node_, "low", 0.0f));
+      const Val set = Mask(c, kAttendAllowed, row, key);
+      score = AttrOr<int64_t>(node_, "hides", 0) != 0 ? c.b().Select(set, low, score)
+                                                      : c.b().Select(set, score, low);
+    }
+    return Has(kAttendMask) ? score + Mask(c, kAttendMask, row, key) : score;
+  }
+
+  bool Has(size_t input) const {
+    return node_.inputs.size() > input && node_.inputs[input] != kNone;
+  }
+
+  Val Mask(LoweringContext& c, int input, Expr row, Expr key) const {
+    std::vector<Expr> full = Dims(kAttendQ);
+    full.back() = keys_;
+    return c.Read(node_.inputs[static_cast<size_t>(input)],
+                  BroadcastIndex(Dims(input), full, OfRow(row, key)));
+  }
+
+  Val Top(tile::Builder& b, Expr r) const {
+    const Val top = Largest(b, scores_, r * stride_, keys_);
+    return AttrOr<int64_t>(node_, "empty", 0) != 0 ? Finite(top) : top;
   }
 
   void Values(LoweringContext& c, Expr column, Expr first, Expr r, int m) {
@@ -235,10 +259,8 @@ class AttendLowering {
     g.b = v_.base + column;
     g.b_k = v_.row_stride;
     c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
-      Index idx = at_;
-      idx.push_back(first + r + row);
-      idx.push_back(column + col);
-      c.Yield(node_.outputs[0], idx, acc * c.b().Load(inverse_, r + row));
+      c.Yield(node_.outputs[0], OfRow(first + r + row, column + col),
+              acc * c.b().Load(inverse_, r + row));
     });
   }
 
@@ -246,8 +268,8 @@ class AttendLowering {
   const Node& node_;
   CubeBuild build_;
   std::vector<Expr> batch_;
-  Expr batches_, rows_, depth_, keys_, stride_, panels_;
-  int64_t columns_ = 0, groups_ = 1, block_ = 1;
+  Expr batches_, rows_of_head_, rows_, depth_, keys_, stride_, panels_;
+  int64_t shared_ = 1, columns_ = 0, groups_ = 1, block_ = 1;
   Expr group_;
   GemmTile tile_, values_;
   int nb_ = 0;
@@ -261,10 +283,12 @@ class AttendLowering {
 
 bool SupportsAttend(const Graph& g, const Region& region, const SocSpec& soc) {
   const Node& node = g.node(region.anchor);
-  for (ValueId v : node.inputs)
-    if (v != kNone && !IsSmallFloat(g.value(v).type.dtype)) return false;
-  const std::vector<Expr>& q = g.value(node.inputs[kQ]).type.dims;
-  const std::vector<Expr>& v = g.value(node.inputs[kV]).type.dims;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId v = node.inputs[i];
+    if (v != kNone && i != kAttendAllowed && !IsSmallFloat(g.value(v).type.dtype)) return false;
+  }
+  const std::vector<Expr>& q = g.value(node.inputs[kAttendQ]).type.dims;
+  const std::vector<Expr>& v = g.value(node.inputs[kAttendV]).type.dims;
   for (Expr e : {Product(q), Product(v)})
     if (e.IsConst(0)) return false;
   return v.back().IsConst() && v.back().value() % soc.F32Lanes() == 0;

@@ -1,6 +1,8 @@
 // Loops over rows of several axes, and their moments.
 #include "ops/rows.h"
 
+#include <limits>
+
 #include "ops/shapes.h"
 
 namespace ge {
@@ -70,6 +72,11 @@ Val Exponentials(tile::Builder& b, int buffer, Expr first, Expr n, Val top) {
   const Val sum = b.Reduce(ReduceOp::kSum, {n}, [&](auto& j) { return at(j[0]); });
   // The largest gives 1: a smaller sum is that of no elements, and the product with it is to be 0.
   return b.Let(Like(sum, 1) / b.Binary(Op::kMax, sum, Like(sum, 1)));
+}
+
+Val Finite(Val x) {
+  return x.b->Binary(Op::kMax, x,
+                     Like(x, static_cast<double>(std::numeric_limits<float>::lowest())));
 }
 
 Val InverseDeviation(tile::Builder& b, Val variance, double epsilon) {

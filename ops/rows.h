@@ -35,6 +35,8 @@ Moments MomentsOf(tile::Builder& b, const Row& row);
 // over their sum.
 tile::Val Largest(tile::Builder& b, int buffer, Expr first, Expr n);
 tile::Val Exponentials(tile::Builder& b, int buffer, Expr first, Expr n, tile::Val top);
+// x, or the lowest float instead of -inf: as `top` of a row of -inf it makes each exponential 0.
+tile::Val Finite(tile::Val x);
 
 // 1 / sqrt(v + epsilon)
 tile::Val InverseDeviation(tile::Builder& b, tile::Val variance, double epsilon);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <ctime>
 
 #include "ir/opdef.h"
@@ -16,6 +17,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::unique_ptr<Graph> Parsed(std::string_view text) {
   auto g = ParseGraph(text);
@@ -415,6 +417,43 @@ TEST(Rules, LayerNormIsTakenWhole) {
   policy.report = [&](const std::string& line) { lines.push_back(line); };
   After("rules", text, policy);
   EXPECT_THAT(lines, Contains("layer_norm: s + v + w + r + m + d + n + t + y: applied"));
+}
+
+// Heads of keys and values that are repeated side by side are shared; those that are repeated as a
+// whole are not. Numbers before the product are part of the scale.
+TEST(Rules, AttentionSharesRepeatedHeads) {
+  const std::string text =
+      R"(graph "g" (%q: f32[1,6,5,4], %k: f32[1,2,7,4], %v: f32[1,2,7,16]) -> (%y) {
+  %a = const i64[1] {AXIS}
+  %c = const f32[] {0.5}
+  %kn = const i64[5] {1, MANY, 7, 4}
+  %vn = const i64[5] {1, MANY, 7, 16}
+  %ks = const i64[4] {1, 6, 7, 4}
+  %vs = const i64[4] {1, 6, 7, 16}
+  %k1: f32[1,ONE,7,4] = Unsqueeze(%k, %a) @"k1"
+  %k2: f32[1,MANY,7,4] = Expand(%k1, %kn) @"k2"
+  %k3: f32[1,6,7,4] = Reshape(%k2, %ks) @"k3"
+  %v1: f32[1,ONE,7,16] = Unsqueeze(%v, %a) @"v1"
+  %v2: f32[1,MANY,7,16] = Expand(%v1, %vn) @"v2"
+  %v3: f32[1,6,7,16] = Reshape(%v2, %vs) @"v3"
+  %t: f32[1,6,4,7] = Transpose(%k3) {perm=[0,1,3,2]} @"t"
+  %u: f32[1,6,4,7] = Mul(%t, %c) @"u"
+  %p: f32[1,6,5,4] = Mul(%q, %c) @"p"
+  %s: f32[1,6,5,7] = MatMul(%p, %u) @"s"
+  %w: f32[1,6,5,7] = Softmax(%s) {axis=-1} @"w"
+  %y: f32[1,6,5,16] = MatMul(%w, %v3) @"y"
+})";
+  auto with = [&](const std::string& axis, const std::string& one, const std::string& many) {
+    std::string t = text;
+    for (const auto& [from, to] : {std::pair{"AXIS", axis}, {"ONE", one}, {"MANY", many}})
+      for (size_t at; (at = t.find(from)) != std::string::npos;) t.replace(at, strlen(from), to);
+    return After("rules", t);
+  };
+  const std::string together = with("2", "2,1", "2,3"), apart = with("1", "1,2", "3,2");
+  EXPECT_THAT(together, HasSubstr("scale=0.25, shared=3"));
+  EXPECT_THAT(together, Not(HasSubstr("Expand")));
+  EXPECT_THAT(apart, HasSubstr("ge.Attend"));
+  EXPECT_THAT(apart, Not(HasSubstr("shared")));
 }
 
 TEST(Rules, AddOfPositiveZeroStays) {

@@ -61,6 +61,28 @@ struct TermReader {
 
 }  // namespace
 
+// The first group is replaced by each of its alternatives, then the rest likewise.
+std::vector<std::string> Alternatives(const std::string& text) {
+  const size_t open = text.find('[');
+  if (open == std::string::npos) return {text};
+  std::vector<size_t> cuts = {open};
+  int depth = 0;
+  for (size_t i = open; i < text.size(); ++i) {
+    depth += (text[i] == '[') - (text[i] == ']');
+    if (depth == 0 || (depth == 1 && text[i] == '|')) cuts.push_back(i);
+    if (depth == 0) break;
+  }
+  GE_CHECK(depth == 0, "bad pattern: " + text);
+  std::vector<std::string> all;
+  for (size_t c = 0; c + 1 < cuts.size(); ++c) {
+    const std::string one = text.substr(cuts[c] + 1, cuts[c + 1] - cuts[c] - 1);
+    for (std::string& whole :
+         Alternatives(text.substr(0, open) + one + text.substr(cuts.back() + 1)))
+      all.push_back(std::move(whole));
+  }
+  return all;
+}
+
 Pattern::Pattern(std::string_view text) {
   TermReader r{text};
   root_ = r.Read();

@@ -16,6 +16,9 @@ struct Term {
   std::vector<Term> operands;
 };
 
+// The patterns that one with alternatives stands for.
+std::vector<std::string> Alternatives(const std::string& text);
+
 class Pattern {
  public:
   explicit Pattern(std::string_view text);

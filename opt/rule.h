@@ -7,6 +7,7 @@
 //   #w     a constant
 //   b?     may be absent (then the binding is kNone)
 //   d=Sub(x, y)    binds the output of an inner node as well
+//   [Mul(x, #c) | Div(x, #d)]   one of several; the first that matches is meant
 // Operands beyond those listed must be absent. Operands of commutative operators match in any
 // order. Output 0 of a node is meant; nodes that use other outputs do not match. What the inner
 // nodes compute may be used by matched nodes only, since the rewrite shall not duplicate work.
@@ -46,9 +47,14 @@ struct Rule {
   // The value that takes the place of the root's output; kNone to give up.
   ValueId (*replace)(const Match&, Patch&) = nullptr;
   bool exact = true;
+  // There are no values between the steps of what it makes. Modes that round what each step gives
+  // leave it out.
+  bool joins_steps = false;
   // Graphs in text IR where the rule applies, for the random tester. Inputs named c... become
   // constants of random values; an elems clause keeps a value as written.
   std::vector<std::string_view> samples;
+  // Graphs that look like it, to which it must not apply.
+  std::vector<std::string_view> near_misses = {};
 };
 
 bool RegisterRules(std::vector<Rule> rules);

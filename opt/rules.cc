@@ -31,9 +31,11 @@ class RuleDriver {
       : g_(g), policy_(policy), uses_(g), counts_(counts) {
     for (const Rule* r : rules) {
       if (policy.disabled.contains(std::string(r->name))) continue;
-      Pattern pattern(r->pattern);
-      const std::string_view root = pattern.root();
-      by_root_[root].push_back({r, std::move(pattern)});
+      if (!texts_.contains(r->pattern)) texts_[r->pattern] = Alternatives(std::string(r->pattern));
+      Entry entry{r, {}};
+      for (const std::string& text : texts_[r->pattern]) entry.patterns.emplace_back(text);
+      const std::string_view root = entry.patterns[0].root();
+      by_root_[root].push_back(std::move(entry));
     }
   }
 
@@ -55,7 +57,7 @@ class RuleDriver {
  private:
   struct Entry {
     const Rule* rule;
-    Pattern pattern;
+    std::vector<Pattern> patterns;
   };
 
   void Push(NodeId id) {
@@ -98,7 +100,9 @@ class RuleDriver {
   bool Apply(const Entry& e, NodeId id) {
     Match match{g_, {}, {}, &policy_};
     std::string miss;
-    if (!e.pattern.At(uses_, id, match, miss)) {
+    const bool found = std::any_of(e.patterns.begin(), e.patterns.end(),
+                                   [&](const Pattern& p) { return p.At(uses_, id, match, miss); });
+    if (!found) {
       if (!miss.empty()) Report(*e.rule, id, miss);
       return false;
     }
@@ -145,6 +149,7 @@ class RuleDriver {
   const Policy& policy_;
   UseLists uses_;
   std::map<std::string_view, int>* counts_;
+  std::map<std::string_view, std::vector<std::string>> texts_;  // of patterns, which refer to it
   std::unordered_map<std::string_view, std::vector<Entry>> by_root_;
   std::deque<NodeId> queue_;
   std::vector<bool> queued_;

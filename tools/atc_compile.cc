@@ -213,10 +213,10 @@ Fault FillRequest(const AtcOptions& o, Plan* p, std::vector<std::string>* notes)
   if (p->precision.Changes() || o.Is("precision_mode", "must_keep_origin_dtype") ||
       (o.Has("precision_mode_v2") && o.Is("precision_mode_v2", "origin")))
     r.policy.disabled.emplace("widen");
-  // Attention as one kernel has no values between its steps that could be rounded.
+  // Values between steps are what the mode rounds.
   if (p->precision.Changes())
     for (const Rule* rule : AllRules())
-      if (rule->name.starts_with("attention")) r.policy.disabled.emplace(rule->name);
+      if (rule->joins_steps) r.policy.disabled.emplace(rule->name);
   if (Fault f = ReadGears(o, r.input_shapes, &p->gears); f.any()) return f;
   if (Fault f = ReadOutputTypes(o, &p->output_types); f.any()) return f;
   for (const std::string& name : SplitList(o.Get("input_fp16_nodes"), ';'))
