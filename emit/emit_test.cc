@@ -4,9 +4,8 @@
 #include <limits>
 #include <random>
 
-#include "base/fp_state.h"
+#include "emit/case_test.h"
 #include "emit/quotient.h"
-#include "emit/run_code_test.h"
 #include "tile/builder.h"
 #include "tile/fold.h"
 
@@ -18,69 +17,6 @@ using tile::Kernel;
 using tile::LoopKind;
 using tile::Op;
 using tile::Val;
-
-struct Case {
-  std::string name;
-  Kernel kernel;
-  std::vector<TestBuffer> buffers;
-  std::vector<int64_t> sizes;
-  double tolerance = 0;     // relative; 0 = bit for bit
-  DType out = DType::kF32;  // of the last buffer
-};
-
-template <class T>
-void ExpectClose(const std::vector<T>& want, const std::vector<T>& got, double tolerance,
-                 const std::string& name) {
-  ASSERT_EQ(want.size(), got.size());
-  int shown = 0;
-  for (size_t i = 0; i < want.size() && shown < 5; ++i) {
-    double w = static_cast<double>(want[i]), g = static_cast<double>(got[i]);
-    bool same = std::memcmp(&want[i], &got[i], sizeof(T)) == 0 || (w != w && g != g) || w == g;
-    if (w == 0 && g == 0 && std::signbit(w) != std::signbit(g)) same = tolerance > 0;
-    if (same || (std::isfinite(w) && std::fabs(w - g) <= tolerance * (std::fabs(w) + 1e-30)))
-      continue;
-    ++shown;
-    ADD_FAILURE() << name << " element " << i << ": want " << w << " got " << g;
-  }
-}
-
-void Compare(const Case& c, const TestBuffer& want, const TestBuffer& got,
-             const std::string& name) {
-  switch (c.out) {
-    case DType::kF32: return ExpectClose(want.As<float>(), got.As<float>(), c.tolerance, name);
-    case DType::kF64: return ExpectClose(want.As<double>(), got.As<double>(), c.tolerance, name);
-    case DType::kI32: return ExpectClose(want.As<int32_t>(), got.As<int32_t>(), 0, name);
-    case DType::kI64: return ExpectClose(want.As<int64_t>(), got.As<int64_t>(), 0, name);
-    default: return ExpectClose(want.As<uint8_t>(), got.As<uint8_t>(), 0, name);
-  }
-}
-
-void RunCases(std::vector<Case>& cases) {
-  FpState state;
-  std::vector<const Kernel*> kernels;
-  std::vector<std::vector<TestBuffer>> wanted;
-  for (Case& c : cases) {
-    CollectSizeSymbols(c.kernel);
-    Status verified = Verify(c.kernel);
-    ASSERT_TRUE(verified.ok()) << c.name << ": " << verified.message();
-    kernels.push_back(&c.kernel);
-    tile::Interpreter interpreter(c.kernel);
-    wanted.push_back(CallKernel(tile::GeInterpretKernel, c.buffers, c.sizes,
-                                interpreter.Grid(c.sizes.data()), 0, &interpreter));
-  }
-  for (const Target& target : TestTargets()) {
-    CodeObject code = MustCompile(kernels, target);
-    LoadedCode loaded(code.bytes);
-    for (size_t i = 0; i < cases.size(); ++i) {
-      const Case& c = cases[i];
-      tile::Interpreter interpreter(c.kernel);
-      int64_t scratch = 1 << 20;
-      auto got = CallKernel(loaded.kernel(code.index[i]), c.buffers, c.sizes,
-                            interpreter.Grid(c.sizes.data()), scratch, nullptr, 3);
-      Compare(c, wanted[i].back(), got.back(), c.name + " " + target.soc + " " + target.compiler);
-    }
-  }
-}
 
 const float kInf = std::numeric_limits<float>::infinity();
 const float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -252,14 +188,6 @@ TEST(Emit, StorageTypes) {
   RunCases(cases);
 }
 
-std::vector<float> Randoms(int64_t n, unsigned seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> d(-2, 2);
-  std::vector<float> v(static_cast<size_t>(n));
-  for (float& f : v) f = d(random);
-  return v;
-}
-
 // Loops of every length around the vector width; strided, reversed, constant and table-driven
 // loads.
 TEST(Emit, LoopsWithTails) {
@@ -285,40 +213,6 @@ TEST(Emit, LoopsWithTails) {
       for (int64_t i = 0; i < n; ++i) table.push_back((i * 7) % n);
       c.buffers = {TestBuffer::Of(Randoms(n * 2, 1)), TestBuffer::Of(table),
                    TestBuffer::Of(std::vector<float>(static_cast<size_t>(3 * n)))};
-      cases.push_back(std::move(c));
-    }
-  }
-  RunCases(cases);
-}
-
-// Rows that become columns, of any number, some read twice; beside them a copy that must not be
-// turned, because a row reads what the one before has stored.
-TEST(Emit, TransposedCopies) {
-  ExprArena arena;
-  std::vector<Case> cases;
-  for (int64_t rows : {3, 8, 16, 19, 48, 50}) {
-    for (bool symbolic : {false, true}) {
-      Case c;
-      c.name = "transposed " + std::to_string(rows) + (symbolic ? " symbolic" : "");
-      const Expr n = symbolic ? arena.Symbol("rows") : Expr(rows);
-      if (symbolic) c.sizes = {rows};
-      Builder b(c.kernel, arena);
-      const int x = b.Arg("x", DType::kF32, n * 32, false);
-      const int y = b.Arg("y", DType::kF32, (n + 1) * 32 * 2, true);
-      b.For("i", n, LoopKind::kSerial, [&](Expr i) {
-        b.For("j", 32, LoopKind::kVector, [&](Expr j) {
-          const Expr row = Min(i * 2, n - 1);
-          b.Store(y, j * (n + 1) + i, b.Load(x, row * 32 + j) * b.Load(x, i) + b.Load(x, j));
-        });
-      });
-      b.For("i", n, LoopKind::kSerial, [&](Expr i) {
-        b.For("j", 32, LoopKind::kVector, [&](Expr j) {
-          const Expr from = (n + 1) * 32;
-          b.Store(y, from + j * (n + 1) + i + 1, b.Load(x, i * 32 + j) + b.Load(y, from + i));
-        });
-      });
-      c.buffers = {TestBuffer::Of(Randoms(rows * 32, 1)),
-                   TestBuffer::Of(std::vector<float>(static_cast<size_t>((rows + 1) * 64)))};
       cases.push_back(std::move(c));
     }
   }

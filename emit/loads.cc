@@ -5,6 +5,7 @@
 // indices of tiles, borders and mirrors mostly do.
 #include "emit/prelude.h"
 #include "emit/printer.h"
+#include "expr/select.h"
 
 namespace ge::emit {
 
@@ -159,7 +160,39 @@ std::optional<CValue> KernelPrinter::PrintPieces(const ValueNode& n) {
   return v;
 }
 
+// A condition, the same for all lanes, on each side of which the lanes read one element or lie side
+// by side: whether an axis is broadcast may be known only at run time.
+std::optional<Expr> KernelPrinter::LoadChoice(Expr index) const {
+  if (!vector_ || LaneStride(index)) return std::nullopt;
+  for (Expr condition : ConditionsIn(index)) {
+    if (Varying(condition)) continue;
+    const std::optional<int64_t> a = LaneStride(Decide(index, condition, true)),
+                                 b = LaneStride(Decide(index, condition, false));
+    if (a && b && *a >= 0 && *a <= 1 && *b >= 0 && *b <= 1) return condition;
+  }
+  return std::nullopt;
+}
+
+CValue KernelPrinter::PrintLoadChoice(const ValueNode& n, Expr condition) {
+  CValue v{Fresh('t'), true};
+  Line("v{} {};", ge::Name(n.type), v.text);
+  for (bool holds : {true, false}) {
+    if (holds)
+      Line("if ({}) {{", Index(condition));
+    else
+      Line("else {{");
+    ++indent_;
+    ValueNode side = n;
+    side.index = Decide(n.index, condition, holds);
+    Line("{} = {};", v.text, As(PrintLoad(side), n.type, true));
+    Close();
+  }
+  return v;
+}
+
 CValue KernelPrinter::PrintLoad(const ValueNode& n) {
+  if (const std::optional<Expr> condition = LoadChoice(n.index))
+    return PrintLoadChoice(n, *condition);
   const DType storage = kernel_.buffers[n.buffer].dtype;
   const std::string_view d = ge::Name(storage);
   if (!Varying(n.index)) {

@@ -40,11 +40,6 @@ PUN(f32, u32) PUN(u32, f32) PUN(f64, u64) PUN(u64, f64)
 #define s_as_f64(x) _Generic((x), double: (x), default: pun_f64_u64((su64)(x)))
 #define s_as_i64(x) ((si64)s_as_u64(x))
 #define s_as_u64(x) _Generic((x), double: pun_u64_f64(x), default: (su64)(x))
-#if defined(__clang__) || __GNUC__ >= 12
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (vi32){__VA_ARGS__})
-#endif
 #define LANES for (int l = 0; l < W; l++)
 #define s_bc_f32(x) (x)
 #define s_bc_f64(x) (x)

@@ -84,7 +84,6 @@ void KernelPrinter::PrintLoop(const Stmt& s) {
   if (s.loop == LoopKind::kUnrolled && s.extent.IsConst() && s.extent.value() <= 64) {
     return PrintUnrolled(s);
   }
-  if (IsTransposedCopy(s)) return PrintTransposedCopy(s);
   if (IsPipeline(s)) return PrintTilePipeline(s);
   if (const std::vector<tile::ExprId> loads = TurnedLoads(s); !loads.empty())
     return PrintTurned(s, loads);

@@ -57,11 +57,6 @@ class KernelPrinter {
   void PrintLet(const tile::Stmt& s);
   void PrintStore(const tile::Stmt& s);
   void PrintAlloc(const tile::Stmt& s);
-  // transpose.cc
-  bool IsTransposedCopy(const tile::Stmt& s) const;
-  bool ReadsAlong(tile::ExprId value, Expr symbol, int stored) const;
-  void PrintTurn(const std::string& r);
-  void PrintTransposedCopy(const tile::Stmt& s);
   // prefetch.cc
   struct Fetch {
     int buffer;
@@ -124,6 +119,8 @@ class KernelPrinter {
   // loads.cc
   CValue PrintIndexValue(const tile::ValueNode& n);
   CValue PrintLoad(const tile::ValueNode& n);
+  std::optional<Expr> LoadChoice(Expr index) const;
+  CValue PrintLoadChoice(const tile::ValueNode& n, Expr condition);
   // Prints `lane_text(offset)` for each active lane into a new varying value.
   CValue ByLanes(DType type, Expr offset, const std::string& load);
   // A load whose elements mostly lie side by side.

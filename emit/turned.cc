@@ -1,5 +1,5 @@
 // A copy whose source lies the other way: a loop around a vector loop that stores side by side what
-// it loads at a distance, while neighbours of the outer loop load side by side. Done in squares of
+// it loads anywhere, while neighbours of the outer loop load side by side. Done in squares of
 // W by W elements: W vectors are loaded, turned in registers, and stored with what else is
 // computed.
 #include "emit/printer.h"
@@ -44,9 +44,8 @@ std::vector<tile::ExprId> KernelPrinter::TurnedLoads(const Stmt& s) const {
     for (tile::ExprId operand : {n.a, n.b, n.c}) stack.push_back(operand);
     if (n.op != Op::kLoad || !DependsOn(n.index, lane)) continue;
     const std::optional<Linear> along = AsLinear(n.index, lane), across = AsLinear(n.index, row);
-    if (!along) return {};
-    if (along->coefficient.IsConst(1)) continue;
-    if (!across || !across->coefficient.IsConst(1) || DependsOn(along->coefficient, row) ||
+    if (along && along->coefficient.IsConst(1)) continue;
+    if (!across || !across->coefficient.IsConst(1) ||
         BitWidth(kernel_.buffers[n.buffer].dtype) < 8 || !OfFourBytes(n.type))
       return {};
     loads.push_back(id);
@@ -72,11 +71,11 @@ void KernelPrinter::PrintTurned(const Stmt& s, const std::vector<tile::ExprId>& 
     std::vector<std::string> turned;
     for (tile::ExprId id : loads) {
       const tile::ValueNode& load = kernel_.values[id];
-      const std::string q = Fresh('q'), at = Fresh('o');
+      const std::string q = Fresh('q');
       Line("vu32 {}[W];", q);
-      Line("const si64 {} = {};", at, Index(load.index));
-      const std::string place = fmt::format("b{}, {} + l * {}", load.buffer, at,
-                                            Index(AsLinear(load.index, inner.symbol)->coefficient));
+      vector_ = VectorScope{inner.symbol, j, ""};
+      const std::string place = fmt::format("b{}, {}", load.buffer, Index(load.index, "l"));
+      vector_.reset();
       const std::string_view d = ge::Name(kernel_.buffers[load.buffer].dtype);
       if (full) {
         Line("LANES {}[l] = v_as_u32(v_ld_{}({}));", q, d, place);

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "expr/node.h"
+#include "expr/select.h"
 
 namespace ge {
 namespace {
@@ -195,6 +196,29 @@ Expr Substitute(Expr e, const std::function<std::optional<Expr>(Expr symbol)>& r
       same &= args.back() == a;
     }
     now[n] = same ? Expr::Of(n) : Rebuild(*n, args);
+  });
+  return now[e.node()];
+}
+
+std::vector<Expr> ConditionsIn(Expr e) {
+  std::vector<Expr> conditions;
+  if (!e.node() || !e.node()->arena) return conditions;
+  PostOrder(e.node(), [&](const ExprNode* n) {
+    if (n->kind == ExprKind::kSelect) conditions.push_back(n->args[0]);
+  });
+  return conditions;
+}
+
+Expr Decide(Expr e, Expr condition, bool holds) {
+  if (!e.node() || !e.node()->arena) return e;
+  std::unordered_map<const ExprNode*, Expr> now;
+  PostOrder(e.node(), [&](const ExprNode* n) {
+    std::vector<Expr> args;
+    for (Expr a : n->args) args.push_back(a.node() ? now[a.node()] : a);
+    if (n->kind == ExprKind::kSelect && n->args[0] == condition)
+      now[n] = args[holds ? 1 : 2];
+    else
+      now[n] = args == n->args ? Expr::Of(n) : Rebuild(*n, args);
   });
   return now[e.node()];
 }

@@ -124,25 +124,14 @@ class AttendLowering {
   void PackKeys(LoweringContext& c) {
     tile::Builder& b = c.b();
     keys_buffer_ = b.Alloc("keys", DType::kF32, panels_ * depth_ * nb_);
-    Expr t = g_.arena().Fresh("t", {.lo = 0, .extent = keys_});
-    Expr d = g_.arena().Fresh("d", {.lo = 0, .extent = depth_});
-    const std::optional<Operand> k = AsOperand(b, At(c, kAttendK, d, t), t, d);
-    const bool along_depth = k && k->k_stride.IsConst(1) && !k->row_stride.IsConst(1);
     b.For("panel", panels_, LoopKind::kSerial, [&](Expr panel) {
-      auto element = [&](Expr d, Expr col) {
-        Expr key = panel * nb_ + col;
-        if (!DivisibleBy(keys_, nb_)) key = Min(key, keys_ - 1);
-        b.Store(keys_buffer_, (panel * depth_ + d) * nb_ + col, At(c, kAttendK, d, key));
-      };
-      if (along_depth) {
-        b.For("c", nb_, LoopKind::kSerial, [&](Expr col) {
-          b.For("d", depth_, LoopKind::kVector, [&](Expr d) { element(d, col); });
+      b.For("d", depth_, LoopKind::kSerial, [&](Expr d) {
+        b.For("c", nb_, LoopKind::kVector, [&](Expr col) {
+          Expr key = panel * nb_ + col;
+          if (!DivisibleBy(keys_, nb_)) key = Min(key, keys_ - 1);
+          b.Store(keys_buffer_, (panel * depth_ + d) * nb_ + col, At(c, kAttendK, d, key));
         });
-      } else {
-        b.For("d", depth_, LoopKind::kSerial, [&](Expr d) {
-          b.For("c", nb_, LoopKind::kVector, [&](Expr col) { element(d, col); });
-        });
-      }
+      });
     });
   }
 

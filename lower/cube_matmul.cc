@@ -290,7 +290,7 @@ class MatMulLowering {
     const Constant* constant = g_.ConstantOf(node_.inputs[1]);
     if (constant != nullptr) return PackConstant(*constant);
     b_temp_ = build_.AddTemp(BatchCount() * panels_ * p_.k * nb_ * BytesFor(type_, 1));
-    const bool along_k = ContiguousAlongK();
+    const bool along_k = pairs_ && ContiguousAlongK();
     build_.AddKernel("pack B", [&](LoweringContext& c) {
       tile::Builder& b = c.b();
       int temp = c.AddArg({KernelArg::Kind::kTemp, b_temp_}, "b", type_,

@@ -1,4 +1,5 @@
-// Attention: Y = softmax(softcap(scale * Q K^T) + mask) V, per head; see Attend for the steps.
+// Attention: Y = softmax(softcap(scale * Q K^T) + mask) V, per head: ge.Attend, or its steps where
+// that does not do.
 //   Q [B, Hq, S, D], K [B, Hkv, T, D], V [B, Hkv, T, Dv]; or rank 3 with heads inside the last
 //   axis. Query head h reads key/value head h / (Hq / Hkv). past_key and past_value go in front of
 //   K and V.
@@ -11,6 +12,7 @@
 
 #include "ir/expand.h"
 #include "ir/opdef.h"
+#include "ops/attend.h"
 #include "ops/shapes.h"
 
 namespace ge {
@@ -103,6 +105,64 @@ ValueId ScaleFactor(ExpandBuilder& e, Expr head, DType t, bool root) {
   return e.Scalar(t, root ? std::sqrt(scale) : scale);
 }
 
+// [0, .., n), along the last axis but `after` of a tensor of rank 4.
+ValueId Positions(ExpandBuilder& e, Expr n, int after) {
+  auto scalar = [&](Expr x) { return e.Reshape(e.Exprs({x}), {}); };
+  std::vector<Expr> dims(4, 1);
+  dims[static_cast<size_t>(3 - after)] = n;
+  return e.Reshape(e.Op("Range", {scalar(0), scalar(n), scalar(1)}), dims);
+}
+
+// Which keys a row may see, as bool that broadcasts to [B, H, S, T]; kNone: all.
+ValueId Visible(ExpandBuilder& e, const AttentionShape& s) {
+  ValueId all = kNone;
+  auto and_also = [&](ValueId v) { all = all == kNone ? v : e.Op("And", {all, v}); };
+  if (e.Has(kMask) && e.Type(e.In(kMask)) == DType::kBool) and_also(e.In(kMask));
+  if (e.Int("is_causal", 0) != 0) {
+    const ValueId row = e.Op("Add", {Positions(e, s.queries, 1), e.Exprs({s.past})});
+    and_also(e.Op("LessOrEqual", {Positions(e, s.Total(), 0), row}));
+  }
+  if (e.Has(kNonPad)) {
+    const ValueId length = e.Reshape(e.Cast(e.In(kNonPad), DType::kI64), {s.batch, 1, 1, 1});
+    and_also(e.Op("Less", {Positions(e, s.Total(), 0), length}));
+  }
+  return all;
+}
+
+// Y of q, k, v of rank 4 by ge.Attend; kNone where that is not worth it, or cannot do it.
+ValueId AsOneKernel(ExpandBuilder& e, const AttentionShape& s, ValueId q, ValueId k, ValueId v) {
+  const Expr shared = FloorDiv(s.q_heads, s.kv_heads);
+  if (e.Float("softcap", 0) != 0 || e.Wants(kScores) || !shared.IsConst()) return kNone;
+  if (!HasAttr(e.node(), "scale") && !s.head.IsConst()) return kNone;
+  TensorType keys = e.graph().value(k).type;
+  std::swap(keys.dims[2], keys.dims[3]);
+  if (!AgainstAttend(e.graph().value(q).type, keys, e.graph().value(v).type, shared.value())
+           .empty())
+    return kNone;
+  if (e.Has(kMask) && e.Dims(e.In(kMask)).back() != s.Total()) return kNone;
+  const double scale = HasAttr(e.node(), "scale")
+                           ? e.Float("scale", 1)
+                           : 1 / std::sqrt(static_cast<double>(s.head.value()));
+  Attrs attrs = {{"scale", static_cast<float>(scale)}};
+  if (shared.value() != 1) attrs["shared"] = shared.value();
+  std::vector<ValueId> inputs = {q, e.Op("Transpose", {k}, {{"perm", Perm({0, 1, 3, 2})}}), v};
+  const bool added = e.Has(kMask) && e.Type(e.In(kMask)) != DType::kBool;
+  const ValueId visible = Visible(e, s);
+  if (added || visible != kNone) inputs.push_back(added ? e.In(kMask) : kNone);
+  if (visible != kNone) {
+    inputs.push_back(visible);
+    attrs["low"] = -std::numeric_limits<float>::infinity();
+  }
+  return e.Op("ge.Attend", inputs, attrs);
+}
+
+// Y back in the form of the inputs.
+ValueId Joined(ExpandBuilder& e, const AttentionShape& s, ValueId y) {
+  if (!s.flat) return y;
+  return e.Reshape(e.Op("Transpose", {y}, {{"perm", Perm({0, 2, 1, 3})}}),
+                   {s.batch, s.queries, s.q_heads * s.value_head});
+}
+
 bool ExpandAttention(Graph& g, NodeId n) {
   ExpandBuilder e(g, n);
   auto shape = ShapeOf(e.node(), [&](int i) { return e.Has(i) ? e.Dims(e.In(i)) : Dims{}; });
@@ -118,6 +178,14 @@ bool ExpandAttention(Graph& g, NodeId n) {
     k = e.Op("Concat", {e.In(kPastKey), k}, {{"axis", int64_t{2}}});
     v = e.Op("Concat", {e.In(kPastValue), v}, {{"axis", int64_t{2}}});
   }
+  const auto done = [&](ValueId y, ValueId scores) {
+    std::vector<ValueId> outputs = {Joined(e, s, y), k, v, scores};
+    outputs.resize(e.NumOutputs());
+    for (int o = 0; o < e.NumOutputs(); ++o)
+      if (!e.Wants(o)) outputs[o] = kNone;
+    return e.Done(outputs);
+  };
+  if (const ValueId y = AsOneKernel(e, s, q, k, v); y != kNone) return done(y, kNone);
   const DType t = e.Type(q);
   const std::vector<Expr> scores_dims = {s.batch, s.q_heads, s.queries, s.Total()};
   const Expr rows = FloorDiv(s.q_heads, s.kv_heads) * s.queries;
@@ -148,16 +216,9 @@ bool ExpandAttention(Graph& g, NodeId n) {
   ValueId left = grouped ? e.Reshape(weights, {s.batch, s.kv_heads, rows, s.Total()}) : weights;
   ValueId y = e.Op("MatMul", {e.Cast(left, e.Type(v)), v});
   if (grouped) y = e.Reshape(y, {s.batch, s.q_heads, s.queries, s.value_head});
-  if (s.flat)
-    y = e.Reshape(e.Op("Transpose", {y}, {{"perm", Perm({0, 2, 1, 3})}}),
-                  {s.batch, s.queries, s.q_heads * s.value_head});
   const ValueId by_mode[] = {product, capped, biased, weights};
   const int64_t mode = e.Int("qk_matmul_output_mode", 0);
-  std::vector<ValueId> outputs = {e.Cast(y, t), k, v, by_mode[mode >= 0 && mode < 4 ? mode : 0]};
-  outputs.resize(e.NumOutputs());
-  for (int o = 0; o < e.NumOutputs(); ++o)
-    if (!e.Wants(o)) outputs[o] = kNone;
-  return e.Done(outputs);
+  return done(e.Cast(y, t), by_mode[mode >= 0 && mode < 4 ? mode : 0]);
 }
 
 const OpDef& kAttention = Register(
@@ -169,7 +230,9 @@ const OpDef& kAttention = Register(
      .expand = ExpandAttention,
      .samples =
          {"(f32[2,3,4,8], f32[2,3,6,8], f32[2,3,6,8])",
-          "(f32[2,4,24], f32[2,6,8], f32[2,6,8]) {q_num_heads=3, kv_num_heads=1, is_causal=1}"},
+          "(f32[2,4,24], f32[2,6,8], f32[2,6,8]) {q_num_heads=3, kv_num_heads=1, is_causal=1}",
+          "(f32[2,6,5,8], f32[2,2,7,8], f32[2,2,7,16], bool[5,7]) {is_causal=1}",
+          "(f32[2,4,3,8], f32[2,4,6,8], f32[2,4,6,16], f32[2,1,3,6], , , i64[2]=[6,2])"},
      .tolerance = 1e-4});
 
 enum MaskOperand { kRaw, kPast, kMaskIn, kLengths };

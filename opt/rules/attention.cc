@@ -4,8 +4,9 @@
 //
 // with weights W and scores S of
 //   P = MatMul(q, k), times or over a number
-//   S = P | P + m | P where b, else a number | that + m | P + m where b, else a number
-//   W = Softmax(S) | 0 where that is NaN | Softmax in f32 of scores in f16 or bf16
+//   S = P, or P + m, or P + m + m2, or P where b and else a number, or that + m, or P + m where b
+//       and else a number
+//   W = Softmax(S), or 0 where that is NaN, or Softmax in f32 of scores in f16 or bf16
 // Numbers that q and k are multiplied by become part of the scale, and heads of k and v that are
 // repeated (an Expand or Tile of a new axis, then a Reshape) are shared instead.
 //
@@ -24,8 +25,9 @@ namespace {
 const std::string kProduct = "[MatMul(q, k) | Mul(MatMul(q, k), #c) | Div(MatMul(q, k), #d)]";
 const std::string kChosen =
     "[Where(b, " + kProduct + ", #low) | Where(b, #low_if, " + kProduct + ")]";
-const std::string kScores = "[" + kProduct + " | Add(" + kProduct + ", m) | " + kChosen +
-                            " | Add(" + kChosen + ", m) | Where(b, Add(" + kProduct +
+const std::string kScores = "[" + kProduct + " | Add(" + kProduct + ", m) | Add(Add(" + kProduct +
+                            ", m), m2) | " + kChosen + " | Add(" + kChosen +
+                            ", m) | Where(b, Add(" + kProduct +
                             ", m), #low) | Where(b, #low_if, Add(" + kProduct + ", m))]";
 const std::string kPattern = "MatMul([Softmax(" + kScores + ") | Where(IsNaN(w=Softmax(" + kScores +
                              ")), #zero, w) | Cast(Softmax(Cast(" + kScores +
@@ -156,15 +158,17 @@ std::string IsAttention(const Match& m) {
     if (m.values.contains(name) && !Number(m, name)) return "more than one number";
   if (Number(m, "zero").value_or(0) != 0) return "NaN becomes another number";
   if (Number(m, "d").value_or(1) == 0) return "over zero";
-  std::vector<Expr> scores = q.dims;
-  scores.back() = DimsOf(m, m["k"]).back();
+  // The last product has checked that there are as many weights as keys, if only at run time.
+  if (DimsOf(m, m["k"]).back() != v.dims[v.dims.size() - 2]) return "the numbers of keys differ";
+  const std::vector<Expr> scores(q.dims.begin(), q.dims.end() - 1);
   for (size_t i = 0; i < m.nodes.size(); ++i) {
     const Node& n = m.node(i);
     const TensorType& in = m.g.value(n.inputs[0]).type;
     if (n.op->name != "Softmax") continue;
     const int64_t axis = AttrOr<int64_t>(n, "axis", -1);
     if (axis != -1 && axis != in.rank() - 1) return "the softmax is not over the keys";
-    if (in.dims != scores) return "the mask is larger than the scores";
+    if (std::vector<Expr>(in.dims.begin(), in.dims.end() - 1) != scores)
+      return "the mask is larger than the scores";
   }
   return CastsAreWider(m);
 }
@@ -184,6 +188,7 @@ ValueId Attend(const Match& m, Patch& p) {
   h.scale *= Number(m, "c").value_or(1) / Number(m, "d").value_or(1);
   if (!h.perm.empty()) h.k = p.Add("Transpose", {h.k}, {{"perm", h.perm}});
   ValueId mask = m.values.contains("m") ? m["m"] : kNone;
+  if (m.values.contains("m2")) mask = p.Add("Add", {mask, m["m2"]});
   Attrs attrs = {{"scale", static_cast<float>(h.scale)}};
   if (h.shared > 1) attrs["shared"] = h.shared;
   if (m.values.contains("zero")) attrs["empty"] = int64_t{1};
@@ -242,9 +247,9 @@ std::string_view Sample(const Lines& between, const Lines& after = {},
   nodes.emplace_back("w" + t, "Softmax(" + name() + ") {" + softmax + "}");
   append(after);
   nodes.emplace_back("y: f32[2,9," + columns + "]", "MatMul(" + name() + ", %v)");
-  return Text(
-      "%q: f32[2,9,4], %k: f32[2,4,9], %v: f32[2,9," + columns + "], %m: f32[9,9], %b: bool[2,1,9]",
-      nodes);
+  return Text("%q: f32[2,9,4], %k: f32[2,4,9], %v: f32[2,9," + columns +
+                  "], %m: f32[9,9], %a: f32[2,1,9], %b: bool[2,1,9]",
+              nodes);
 }
 
 // Keys and values of two heads, repeated three times by `op` after a new axis at `axis`, and keys
@@ -311,18 +316,24 @@ const std::string kBool = ": bool[2,9,9]";
      .exact = false,
      .joins_steps = true,
      .samples =
-         {Sample({}), Sample({{"t", "Add(%m, %s)"}}), Sample({{"t", "Mul(%s, %c)"}}),
+         {Sample({}),
+          Sample({{"t", "Add(%m, %s)"}}),
+          Sample({{"t", "Mul(%s, %c)"}}),
           Sample({{"t", "Div(%s, %d)"}}, {}, "axis=2"),
           Sample({{"t", "Mul(%c, %s)"}, {"u", "Add(%t, %m)"}}),
           Sample({{"t", "Div(%s, %d)"}, {"u", "Add(%t, %m)"}}),
-          Sample({{"t", "Where(%b, %s, %low)"}}), Sample({{"t", "Where(%b, %inf, %s)"}}),
+          Sample({{"t", "Add(%s, %m)"}, {"u", "Add(%a, %t)"}}),
+          Sample({{"t", "Where(%b, %s, %low)"}}),
+          Sample({{"t", "Where(%b, %inf, %s)"}}),
           Sample({{"t", "Mul(%s, %c)"}, {"u", "Where(%b, %t, %low)"}, {"x", "Add(%u, %m)"}}),
           Sample({{"u", "Where(%b, %low, %s)"}, {"x", "Add(%m, %u)"}}),
           Sample({{"u", "Add(%m, %s)"}, {"x", "Where(%b, %u, %low)"}}),
           Sample({{"u", "Add(%m, %s)"}, {"x", "Where(%b, %low, %u)"}}),
           Sample({{"t", "Where(%b, %s, %inf)"}},
                  {{"n" + kBool, "IsNaN(%w)"}, {"x", "Where(%n, %z, %w)"}}),
-          BothScaled(), Repeated(2, "Expand", kTurn), Repeated(2, "Tile", kTurnScaled),
+          BothScaled(),
+          Repeated(2, "Expand", kTurn),
+          Repeated(2, "Tile", kTurnScaled),
           Repeated(1, "Expand", kTurn),
           Half("f16", {{"t: f16[2,9,9]", "Add(%a, %m)"}, {"u: f32[2,9,9]", "Cast(%t) {to=1}"}}),
           Half("f32", {{"t: f32[2,9,9]", "Cast(%a) {to=1}"}, {"u: f32[2,9,9]", "Add(%t, %m)"}})},
