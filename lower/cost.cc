@@ -174,8 +174,11 @@ void Estimate::Walk(const Stmt& s, double trips, double lanes, Expr lane) {
     trips *= s.gemm.m * Mean(s.gemm.n_valid);
     lanes = soc_.F32Lanes(), lane = s.gemm.col;
   }
-  if (s.kind == StmtKind::kStore) touched[s.buffer] += trips;
-  if (s.kind == StmtKind::kStore) cycles += trips * 0.5 / std::max(lanes, 1.0);
+  if (s.kind == StmtKind::kStore) {
+    touched[s.buffer] += trips;
+    const bool dense = lane.IsConst() || IsDense(s.index, lane);
+    cycles += trips * (dense ? 0.5 / std::max(lanes, 1.0) : 1.0);
+  }
   Value(s.value, trips, lanes, lane);
   const double first = s.kind == StmtKind::kIf ? FirstShare(k_, s) : 1;
   for (const Stmt& inner : s.body) Walk(inner, trips * first, lanes, lane);

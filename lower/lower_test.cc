@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "ir/opdef.h"
+#include "lower/cost.h"
 #include "lower/region_fixture.h"
 
 namespace ge {
@@ -168,6 +169,25 @@ TEST(Lower, ViewsInsideAPointwiseRegion) {
   for (const auto& i : run.Indices(g->outputs[0]))
     EXPECT_EQ(run.F32(g->outputs[0], i),
               run.F32(g->inputs[0], {i[1], i[0]}) + run.F32(g->inputs[1], i));
+}
+
+// Elements that a vector takes from, or gives to, places far apart are loaded or stored one by one.
+TEST(Cost, ElementsApartCostMore) {
+  ExprArena arena;
+  const auto ns = [&](int64_t from, int64_t to) {
+    tile::Kernel kernel;
+    tile::Builder b(kernel, arena);
+    const int x = b.Arg("x", DType::kF32, 64 * 64, false),
+              y = b.Arg("y", DType::kF32, 64 * 64, true);
+    b.For("i", 64, tile::LoopKind::kSerial, [&](Expr i) {
+      b.For("j", 64, tile::LoopKind::kVector, [&](Expr j) {
+        b.Store(y, i * (65 - to) + j * to, b.Load(x, i * (65 - from) + j * from));
+      });
+    });
+    return EstimateCost(kernel, TestSoc()).ns;
+  };
+  EXPECT_GT(ns(64, 1), 2 * ns(1, 1));
+  EXPECT_GT(ns(1, 64), 2 * ns(1, 1));
 }
 
 }  // namespace
