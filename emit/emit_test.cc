@@ -290,6 +290,8 @@ class RandomValue {
     if (depth == 0 || Pick(8) == 0) return Leaf(type);
     if (type == DType::kBool) return Condition(depth);
     if (Pick(6) == 0) return b_.Select(Condition(depth), Of(type, depth - 1), Of(type, depth - 1));
+    if (type == DType::kF32 && Pick(6) == 0)
+      return b_.Fma(Of(type, depth - 1), Of(type, depth - 1), Of(type, depth - 1));
     if (Pick(8) == 0) return b_.Cast(Of(Other(type), depth - 1), type);
     if (Pick(6) == 0) return b_.Let(Of(type, depth - 1));
     if (Pick(5) == 0) return b_.Unary(Pick(2) ? Op::kNeg : Op::kAbs, Of(type, depth - 1));

@@ -4,7 +4,8 @@
 // twenty vectors, too few to keep memory busy while it computes. Such a loop asks for the lines
 // that it needs later: its own, where it reads or writes more than the second cache holds; and,
 // where rows go through a local buffer, those of the next row that a loop before it reads, and
-// those that a loop after it writes. Elsewhere the code stays as it is.
+// those that a loop after it writes. Elsewhere the code stays as it is; also where a step reads
+// many lines of one argument: a window, most of which the last step has read.
 #include <algorithm>
 
 #include "emit/printer.h"
@@ -18,6 +19,7 @@ using tile::StmtKind;
 namespace {
 
 constexpr int64_t kReadAhead = 4096, kWriteAhead = 2048;  // bytes
+constexpr ptrdiff_t kMostLines = 8;                       // of an argument, read in one step
 
 bool IsSlow(tile::Op op) { return op >= tile::Op::kExp && op <= tile::Op::kGelu; }
 
@@ -136,7 +138,13 @@ void KernelPrinter::PrintFetches(const Stmt& loop) {
   std::vector<Fetch> fetches;
   if (const auto planned = fetches_.find(&loop); planned != fetches_.end())
     fetches = planned->second;
-  if (IsSlowLoop(loop)) {
+  const std::vector<Fetch> reads = StreamsOf(loop, false, loop.body);
+  const bool window = std::any_of(reads.begin(), reads.end(), [&](const Fetch& read) {
+    return std::count_if(reads.begin(), reads.end(), [&](const Fetch& other) {
+             return other.buffer == read.buffer;
+           }) > kMostLines;
+  });
+  if (IsSlowLoop(loop) && !window) {
     for (bool written : {false, true}) {
       for (Fetch f : StreamsOf(loop, written, loop.body)) {
         f.ahead = written ? kWriteAhead : kReadAhead;

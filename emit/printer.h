@@ -140,6 +140,7 @@ class KernelPrinter {
   void PrintStarts(const tile::Stmt& s, const std::string& acc);
   CValue PrintBinary(const tile::ValueNode& n);
   CValue PrintSelect(const tile::ValueNode& n);
+  CValue PrintFma(const tile::ValueNode& n);
   std::string As(const CValue& v, DType type, bool varying);  // broadcasts if it must
   CValue Name(DType type, bool varying, const std::string& text);
   // index.cc

@@ -152,6 +152,7 @@ CValue KernelPrinter::PrintNode(const ValueNode& n) {
     case Op::kVar: return vars_[n.var];
     case Op::kLoad: return PrintLoad(n);
     case Op::kSelect: return PrintSelect(n);
+    case Op::kFma: return PrintFma(n);
     default: return n.b >= 0 ? PrintBinary(n) : PrintUnary(n);
   }
 }
@@ -323,6 +324,14 @@ CValue KernelPrinter::PrintSelect(const ValueNode& n) {
   return Name(n.type, true,
               fmt::format("v_sel_{}({}, {}, {})", ge::Name(n.type), As(c, DType::kBool, true),
                           As(a, n.type, true), As(b, n.type, true)));
+}
+
+CValue KernelPrinter::PrintFma(const ValueNode& n) {
+  const CValue a = memo_[n.a], b = memo_[n.b], c = memo_[n.c];
+  const bool varying = a.varying || b.varying || c.varying;
+  auto as = [&](const CValue& v) { return As(v, n.type, varying); };
+  return Name(n.type, varying,
+              fmt::format("{}_fma({}, {}, {})", Mode(varying), as(a), as(b), as(c)));
 }
 
 }  // namespace ge::emit

@@ -119,7 +119,7 @@ void Estimate::Value(tile::ExprId root, double trips, double lanes, Expr lane) {
       cycles += trips * (dense ? 0.5 / std::max(width, 1.0) : 1.0);
     } else {
       double weight = Weight(v.op);
-      if (weight > 0) flops += trips;
+      if (weight > 0) flops += v.op == Op::kFma ? 2 * trips : trips;
       cycles += trips * weight * 0.5 / std::max(width, 1.0);
     }
     stack.insert(stack.end(), {v.a, v.b, v.c});

@@ -4,11 +4,14 @@
 //   grid: images x channel blocks x groups of rows;  for row, tile of columns: vector over the
 //   channels of a block, an accumulator for each column
 //
-// The columns of a tile share the weights and, where the windows overlap, the inputs. An input
-// without a halo is read where it lies: windows at the edges are cut, so nobody fills borders.
+// The columns of a tile share the weights and, where the windows overlap, the inputs; their sums do
+// not wait for each other. An input without a halo is read where it lies: windows at the edges are
+// cut, so nobody fills borders. Where sizes are known, rows that are cut alike have code of their
+// own, and columns at the edges are in tiles like the others.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/check.h"
 #include "lower/cube_conv.h"
@@ -21,7 +24,8 @@ namespace {
 using tile::LoopKind;
 using tile::Val;
 
-constexpr int kColumns = 4, kMostColumns = 16;  // of a tile
+constexpr int kFewColumns = 4, kMostColumns = 16;  // of a tile
+constexpr size_t kMostCuts = 8;  // ways in which rows are cut that have code of their own
 
 class DepthwiseLowering {
  public:
@@ -52,9 +56,19 @@ class DepthwiseLowering {
 
  private:
   bool Unrolled() const { return s_.kh * s_.kw <= kMostTaps; }
+  // Columns of a tile: their sums, the inputs of one row of their windows and a weight are in
+  // registers. Where the number of columns is not known, many would be in tiles of the rest.
+  int ColumnsByModel() const {
+    if (!Unrolled()) return 1;
+    if (build_.soc.vector_registers < 32 || !s_.ow.IsConst()) return kFewColumns;
+    for (int m = 8; m > kFewColumns; --m) {
+      if (m + (m - 1) * s_.sw + s_.kw + 1 <= 24) return m;
+    }
+    return kFewColumns;
+  }
 
   void Choose() {
-    columns_ = Unrolled() ? kColumns : 1;
+    columns_ = ColumnsByModel();
     if (const DotChoice& c = build_.fixed; c.m > 0) {
       if (c.nv == 1 && c.m <= kMostColumns && (Unrolled() || c.m == 1))
         columns_ = c.m;
@@ -86,7 +100,7 @@ class DepthwiseLowering {
       if (!(c == chosen)) others.push_back(std::move(c));
     };
     DotChoice other = chosen;
-    for (int m : {2, 6, 8}) {
+    for (int m : {2, 4, 6, 8}) {
       if (Unrolled()) other.m = m, add(other);
     }
     other = chosen;
@@ -122,18 +136,19 @@ class DepthwiseLowering {
       const Expr n = at.n, c1 = at.panel, part = at.part;
       Expr first = part * rows_;
       Expr count = DivisibleBy(s_.oh, rows_) ? Expr(rows_) : Min(rows_, s_.oh - first);
-      c.b().For("y", count, LoopKind::kSerial, [&](Expr y) { Row(c, {n, c1, first + y}); });
+      c.b().For("y", count, LoopKind::kSerial, [&](Expr y) { Row(c, {n, c1, first + y, {}}); });
     });
   }
 
-  struct Place {
-    Expr n, c1, y;
-    bool cut = false;  // rows of the window may lie outside
-  };
   // Steps of the window along an axis that are inside.
   struct Steps {
     Expr first, end;
     Expr Count() const { return end - first; }
+  };
+  struct Place {
+    Expr n, c1, y;
+    Steps rows;  // of the window
+    bool IsCut() const { return !rows.Count().IsConst(); }
   };
   Steps RowsOf(Expr y) const {
     if (!in_.cut_rows) return {0, s_.kh};
@@ -148,12 +163,52 @@ class DepthwiseLowering {
   }
 
   void Row(LoweringContext& c, Place at) {
-    if (!in_.cut_rows) return Columns(c, at);
+    auto as = [&](Steps rows) {
+      at.rows = rows;
+      Columns(c, at);
+    };
+    if (!in_.cut_rows) return as({0, s_.kh});
+    if (Unrolled() && s_.oh.IsConst() && s_.h.IsConst()) {
+      const std::vector<RowRange> ranges = Ranges();
+      if (ranges.size() <= kMostCuts) return OneOf(c, at.y, ranges, as);
+    }
     Expr top = at.y * s_.sh - s_.pad_top;
     Expr whole = And(Le(0, top), Lt(top + (s_.kh - 1) * s_.dh, s_.h));
     c.b().If(
-        c.b().Cast(c.b().Index(whole), DType::kBool), [&] { Columns(c, at); },
-        [&] { at.cut = true, Columns(c, at); });
+        c.b().Cast(c.b().Index(whole), DType::kBool), [&] { as({0, s_.kh}); },
+        [&] { as(RowsOf(at.y)); });
+  }
+
+  // Rows [first, end) of the output, whose windows are cut alike.
+  struct RowRange {
+    int64_t first = 0, end = 0;
+    Steps rows;
+  };
+  // The widest first.
+  std::vector<RowRange> Ranges() const {
+    std::vector<RowRange> ranges;
+    for (int64_t y = 0; y < s_.oh.value(); ++y) {
+      const Steps rows = RowsOf(y);
+      const bool same = !ranges.empty() && ranges.back().rows.first == rows.first &&
+                        ranges.back().rows.end == rows.end;
+      if (same)
+        ranges.back().end = y + 1;
+      else
+        ranges.push_back({y, y + 1, rows});
+    }
+    std::stable_sort(ranges.begin(), ranges.end(), [](const RowRange& a, const RowRange& b) {
+      return a.end - a.first > b.end - b.first;
+    });
+    return ranges;
+  }
+
+  static void OneOf(LoweringContext& c, Expr y, std::span<const RowRange> ranges,
+                    const std::function<void(Steps)>& body) {
+    if (ranges.size() == 1) return body(ranges[0].rows);
+    const Expr inside = And(Le(ranges[0].first, y), Lt(y, ranges[0].end));
+    c.b().If(
+        c.b().Cast(c.b().Index(inside), DType::kBool), [&] { body(ranges[0].rows); },
+        [&] { OneOf(c, y, ranges.subspan(1), body); });
   }
 
   // The columns whose windows are inside in tiles; those at the edges too if they are known.
@@ -165,18 +220,33 @@ class DepthwiseLowering {
     const Expr reach = (s_.kw - 1) * s_.dw + 1;
     const Expr left = Min(CeilDiv(s_.pad_left, s_.sw), s_.ow);
     const Expr right = Min(Max(left, FloorDiv(s_.w + s_.pad_left - reach, s_.sw) + 1), s_.ow);
+    if (Unrolled() && s_.ow.IsConst() && s_.w.IsConst())
+      return KnownColumns(c, at, left.value(), right.value());
     auto edge = [&](Expr first, Expr count) {
-      if (!s_.ow.IsConst() || !s_.w.IsConst()) {
-        c.b().For("x", count, LoopKind::kSerial, [&](Expr x) { Tile(c, at, first + x, 1, true); });
-        return;
-      }
-      for (int64_t x = 0; x < count.value(); x += columns_)
-        Tile(c, at, first + x, static_cast<int>(std::min<int64_t>(columns_, count.value() - x)),
-             true);
+      c.b().For("x", count, LoopKind::kSerial, [&](Expr x) { Tile(c, at, first + x, 1, true); });
     };
     edge(0, left);
     tiles(left, right - left);
     edge(right, s_.ow - right);
+  }
+
+  // Tiles of about the same width over all columns, of which those with windows that are cut, the
+  // first `left` and those from `right` on, are not in a loop.
+  void KnownColumns(LoweringContext& c, const Place& at, int64_t left, int64_t right) {
+    const int64_t columns = s_.ow.value(), count = (columns + columns_ - 1) / columns_,
+                  width = (columns + count - 1) / count;
+    int64_t first = 0, end = columns;
+    auto edge = [&](int64_t x, int64_t m) { Tile(c, at, x, static_cast<int>(m), true); };
+    for (; first < left; first += std::min(width, columns - first))
+      edge(first, std::min(width, columns - first));
+    std::vector<std::pair<int64_t, int64_t>> last;
+    while (end > std::max(first, right)) {
+      const int64_t m = std::min(width, end - first);
+      last.emplace_back(end -= m, m);
+    }
+    ForRowTiles(c.b(), end - first, static_cast<int>(width),
+                [&](Expr x, int m) { Tile(c, at, x + first, m, false); });
+    for (; !last.empty(); last.pop_back()) edge(last.back().first, last.back().second);
   }
 
   // Columns [x, x + m) of a row; `edge`: their windows may reach outside.
@@ -201,28 +271,32 @@ class DepthwiseLowering {
         });
   }
 
-  Val Product(LoweringContext& c, const Place& at, Expr x, Expr i, Expr j, Expr lane) {
+  // The product of step (i, j), added to `sum` if there is one. In one operation it is less work,
+  // but a sum waits longer for its next step: `many` sums are under way.
+  Val Step(LoweringContext& c, const Place& at, Expr x, Expr i, Expr j, Expr lane, Val sum,
+           bool many) {
     Val input = c.b().Load(x_, in_.base + at.n * in_.sn + at.c1 * in_.sc1 +
                                    (at.y * s_.sh + i * s_.dh) * in_.sy +
                                    (x * s_.sw + j * s_.dw) * in_.sx + lane);
-    return input * c.b().Load(w_, ((at.c1 * s_.kh + i) * s_.kw + j) * in_.c0 + lane);
+    Val weight = c.b().Load(w_, ((at.c1 * s_.kh + i) * s_.kw + j) * in_.c0 + lane);
+    if (!sum.valid()) return input * weight;
+    return many ? c.b().Fma(input, weight, sum) : sum + input * weight;
   }
 
   // As loops.
   Val Sum(LoweringContext& c, const Place& at, Expr x, Expr lane) {
-    const Steps rows = RowsOf(at.y), columns = ColumnsOf(x);
-    return c.b().Reduce(tile::ReduceOp::kSum, {rows.Count(), columns.Count()},
-                        [&](const std::vector<Expr>& k) {
-                          return Product(c, at, x, rows.first + k[0], columns.first + k[1], lane);
-                        });
+    const Steps columns = ColumnsOf(x);
+    return c.b().Reduce(
+        tile::ReduceOp::kSum, {at.rows.Count(), columns.Count()}, [&](const std::vector<Expr>& k) {
+          return Step(c, at, x, at.rows.first + k[0], columns.first + k[1], lane, {}, false);
+        });
   }
 
   // The steps of column x in row i of the window, added to `sum` if there is one.
   Val RowOfWindow(LoweringContext& c, const Place& at, Expr x, const Steps& steps, Expr i, Val sum,
                   Expr lane) {
     for (int64_t j = steps.first.value(); j < steps.end.value(); ++j) {
-      Val product = Product(c, at, x, i, j, lane);
-      sum = sum.valid() ? sum + product : product;
+      sum = Step(c, at, x, i, j, lane, sum, false);
     }
     return sum.valid() ? sum : c.b().F(0);
   }
@@ -232,19 +306,32 @@ class DepthwiseLowering {
     auto steps = [&](int column) { return edge ? ColumnsOf(x + column) : Steps{0, s_.kw}; };
     if (!Unrolled() || !steps(0).Count().IsConst()) return {Sum(c, at, x, lane)};
     std::vector<Val> sums(m);
-    if (at.cut) {
-      const Steps rows = RowsOf(at.y);
+    if (at.IsCut()) {
       for (int j = 0; j < m; ++j) {
         sums[j] =
-            c.b().Reduce(tile::ReduceOp::kSum, {rows.Count()}, [&](const std::vector<Expr>& k) {
-              return RowOfWindow(c, at, x + j, steps(j), rows.first + k[0], {}, lane);
+            c.b().Reduce(tile::ReduceOp::kSum, {at.rows.Count()}, [&](const std::vector<Expr>& k) {
+              return RowOfWindow(c, at, x + j, steps(j), at.rows.first + k[0], {}, lane);
             });
       }
       return sums;
     }
-    for (int64_t i = 0; i < s_.kh; ++i) {
-      for (int j = 0; j < m; ++j)
-        sums[j] = c.b().Let(RowOfWindow(c, at, x + j, steps(j), i, sums[j], lane));
+    // Neighbouring steps are of different sums if these are many, else of one: fewer inputs are
+    // alive at once.
+    const bool many = m > kFewColumns;
+    const int together = many ? m : 1;
+    for (int64_t i = at.rows.first.value(); i < at.rows.end.value(); ++i) {
+      for (int first = 0; first < m; first += together) {
+        for (int64_t step = 0; step < s_.kw; ++step) {
+          for (int j = first; j < first + together; ++j) {
+            const Steps inside = steps(j);
+            if (inside.first.value() <= step && step < inside.end.value())
+              sums[j] = c.b().Let(Step(c, at, x + j, i, step, lane, sums[j], many));
+          }
+        }
+      }
+    }
+    for (Val& sum : sums) {
+      if (!sum.valid()) sum = c.b().F(0);  // nothing but pads
     }
     return sums;
   }

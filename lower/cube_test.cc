@@ -315,7 +315,7 @@ TEST(CubeConv, DepthwiseCutsItsWindows) {
   for (const char* attrs : {"pads=[2,2,2,2]", "pads=[2,1,2,3], strides=[2,1]",
                             "pads=[4,4,4,4], dilations=[2,2]", "pads=[1,2,2,0], strides=[2,2]",
                             "pads=[6,0,5,6]", "pads=[2,2,2,2], strides=[3,2], dilations=[1,2]"}) {
-    for (auto [h, w] : {std::pair{9, 14}, {3, 12}, {1, 5}, {7, 4}, {2, 1}}) {
+    for (auto [h, w] : {std::pair{9, 14}, {3, 12}, {1, 5}, {7, 4}, {2, 1}, {4, 37}}) {
       for (int c : {16, 24}) {
         const std::string group = fmt::format("group={}, ", c) + attrs;
         auto text = [&](const std::string& hw) {

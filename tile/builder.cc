@@ -195,6 +195,18 @@ Val Builder::Select(Val condition, Val a, Val b) {
   return {this, kernel_.Add(n)};
 }
 
+Val Builder::Fma(Val a, Val b, Val c) {
+  GE_CHECK(a.type() == DType::kF32 && b.type() == DType::kF32 && c.type() == DType::kF32,
+           "fma of values that are not f32");
+  ValueNode n;
+  n.op = Op::kFma;
+  n.a = a.id;
+  n.b = b.id;
+  n.c = c.id;
+  n.type = DType::kF32;
+  return {this, kernel_.Add(n)};
+}
+
 Val Builder::Cast(Val a, DType compute_type) {
   GE_CHECK(IsComputeType(compute_type), "cast to a storage type");
   if (a.type() == compute_type) return a;

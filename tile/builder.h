@@ -41,6 +41,7 @@ class Builder {
   Val Unary(Op op, Val a);
   Val Binary(Op op, Val a, Val b);
   Val Select(Val condition, Val a, Val b);
+  Val Fma(Val a, Val b, Val c);  // a * b + c, rounded once
   Val Cast(Val a, DType compute_type);
   Val Narrow(Val a, DType storage);  // no-op where storage == compute type
   // Cast between storage types as ONNX means it: to `to`'s compute type, rounded to `to`.

@@ -47,6 +47,7 @@ DType ResultType(Op op, DType t) {
 }
 
 bool HasOp(Op op, DType t) {
+  if (op == Op::kFma) return t == DType::kF32;
   bool has = false;
   scalar::VisitType(t, [&](auto zero) {
     using T = decltype(zero);

@@ -102,6 +102,7 @@ inline void RunCode(const Code& code, Frame& f) {
 RowFn UnaryRow(Op op, DType type);
 RowFn BinaryRow(Op op, DType type);
 RowFn SelectRow(DType type);
+RowFn FmaRow();  // f32
 RowFn CastRow(DType from, DType to);
 RowFn BitCastRow(DType from, DType to);
 RowFn NarrowRow(DType compute);

@@ -41,6 +41,14 @@ void SelectOf(const Instr& i, Frame& f, int first, int count) {
   }
 }
 
+void FmaOf(const Instr& i, Frame& f, int first, int count) {
+  const float* a = f.Row<float>(i.a) + first;
+  const float* b = f.Row<float>(i.b) + first;
+  const float* c = f.Row<float>(i.c) + first;
+  float* __restrict d = f.Row<float>(i.dst) + first;
+  for (int j = 0; j < count; ++j) d[j] = std::fmaf(a[j], b[j], c[j]);
+}
+
 template <class From, class To>
 void CastOf(const Instr& i, Frame& f, int first, int count) {
   const From* a = f.Row<From>(i.a) + first;
@@ -204,6 +212,8 @@ RowFn SelectRow(DType type) {
   scalar::VisitType(type, [&](auto zero) { fn = &SelectOf<decltype(zero)>; });
   return fn;
 }
+
+RowFn FmaRow() { return &FmaOf; }
 
 RowFn CastRow(DType from, DType to) {
   RowFn fn = nullptr;

@@ -307,7 +307,8 @@ class RandomKernel {
       case 3: return b_.Binary(Op::kMin, a, c);
       case 4: return b_.Binary(Op::kMax, a, c);
       case 5: return b_.Select(b_.Binary(Op::kLt, a, c), c, a);
-      case 6: return b_.Unary(Op::kAbs, a);
+      case 6:
+        return type_ == DType::kF32 && depth < 3 ? b_.Fma(a, c, Leaf(i, j)) : b_.Unary(Op::kAbs, a);
       default: return b_.Select(b_.Binary(Op::kLe, b_.Index(i), b_.Index(j)), a, c);
     }
   }

@@ -297,6 +297,7 @@ Compiler::Place& Compiler::Compute(ExprId id, Code& code) {
   const int c = n.c >= 0 ? Operand(n.c, varies, code) : -1;
   const DType from = k_.values[n.a].type;
   RowFn fn = n.op == Op::kSelect    ? SelectRow(n.type)
+             : n.op == Op::kFma     ? FmaRow()
              : n.op == Op::kCast    ? CastRow(from, n.type)
              : n.op == Op::kBitCast ? BitCastRow(from, n.type)
              : n.op == Op::kNarrow  ? NarrowRow(from)

@@ -12,8 +12,8 @@ constexpr std::string_view kOps[] = {
     "asin",  "acos",  "atan",  "sinh",     "cosh",  "tanh",  "asinh", "acosh",  "atanh",   "erf",
     "gelu",  "isnan", "isinf", "lgamma",   "expm1", "log1p", "cast",  "narrow", "bitcast", "add",
     "sub",   "mul",   "div",   "floormod", "fmod",  "pow",   "min",   "max",    "and",     "or",
-    "xor",   "shl",   "shr",   "atan2",    "lt",    "le",    "eq",    "ne",     "select"};
-static_assert(std::size(kOps) == static_cast<size_t>(Op::kSelect) + 1);
+    "xor",   "shl",   "shr",   "atan2",    "lt",    "le",    "eq",    "ne",     "select",  "fma"};
+static_assert(std::size(kOps) == static_cast<size_t>(Op::kFma) + 1);
 constexpr std::string_view kLoops[] = {"serial", "parallel", "vector", "unrolled"};
 constexpr std::string_view kReduces[] = {"sum", "prod", "min", "max", "and", "or"};
 

@@ -7,6 +7,7 @@
 #include "tile/fold.h"
 #include "tile/op_names.h"
 #include "tile/tile.h"
+#include "tile/walk.h"
 
 namespace ge::tile {
 namespace {
@@ -181,7 +182,9 @@ Status Parser::CheckOperands(const ValueNode& n) {
     }
     return {};
   }
-  if (n.b >= 0 && k_.values[n.b].type != type) return r_.Fault("operands of different types");
+  for (ExprId other : {n.b, n.c}) {
+    if (other >= 0 && k_.values[other].type != type) return r_.Fault("operands of different types");
+  }
   if (n.op == Op::kCast || n.op == Op::kNarrow || n.op == Op::kBitCast) return {};
   if (!HasOp(n.op, type)) {
     return r_.Fault(std::string(Name(n.op)) + " does not exist for " + std::string(ge::Name(type)));
@@ -190,7 +193,7 @@ Status Parser::CheckOperands(const ValueNode& n) {
 }
 
 Status Parser::Operands(ValueNode& n) {
-  const int count = n.op == Op::kSelect ? 3 : (n.op >= Op::kAdd ? 2 : 1);
+  const int count = NumOperands(n.op);
   ExprId* into[] = {&n.a, &n.b, &n.c};
   for (int i = 0; i < count; ++i) {
     if (i) GE_TRY(r_.Expect(","));

@@ -274,6 +274,12 @@ inline Scalar TreeWalker::Value(ExprId id) {
       Scalar c = Value(n.a), a = Value(n.b), b = Value(n.c);
       return c.i ? a : b;
     }
+    case Op::kFma: {
+      const Scalar a = Value(n.a), b = Value(n.b), c = Value(n.c);
+      return {n.type,
+              std::fmaf(static_cast<float>(a.f), static_cast<float>(b.f), static_cast<float>(c.f)),
+              0};
+    }
     default: return n.b >= 0 ? Binary(n, Value(n.a), Value(n.b)) : Unary(n, Value(n.a));
   }
 }

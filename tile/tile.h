@@ -80,8 +80,10 @@ enum class Op : uint8_t {
   kLt,
   kLe,
   kEq,
-  kNe,      // give bool; NaN compares false (kNe true)
+  kNe,  // give bool; NaN compares false (kNe true)
+  // ternary
   kSelect,  // a ? b : c
+  kFma,     // a * b + c, rounded once; f32 only
 };
 
 using ExprId = int32_t;

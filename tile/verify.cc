@@ -76,7 +76,8 @@ void Verifier::CheckOperation(const ValueNode& n, const std::string& where) {
       if (a != n.type || ComputeType(n.storage) != n.type) Fault(where + ": storage does not fit");
       return;
     default:
-      if (a != b) Fault(where + ": operands differ in type");
+      if (a != b || (n.c >= 0 && k_.values[n.c].type != a))
+        Fault(where + ": operands differ in type");
       if (!HasOp(n.op, a))
         Fault(where + ": does not exist for " + std::string(ge::Name(a)));
       else if (n.type != ResultType(n.op, a))

@@ -67,7 +67,7 @@ std::vector<bool> Reachable(const Kernel& k) {
 }
 
 int NumOperands(Op op) {
-  if (op == Op::kSelect) return 3;
+  if (op >= Op::kSelect) return 3;
   if (op >= Op::kAdd) return 2;
   return op >= Op::kNeg ? 1 : 0;
 }
