@@ -155,5 +155,22 @@ TEST(ByteDots, QLinearInFloats) {
   EXPECT_TRUE(Has(*one, "Conv") && !Has(*one, "ConvInteger")) << ToString(*one);
 }
 
+// The sums of MatMulInteger, where only their floats are used; a zero point that is not known.
+TEST(ByteDots, MatMulInteger) {
+  const std::string text = R"(graph "g" (%x: u8[16,DEPTH], %z: u8[1], %c_w: u8[DEPTH,48]) -> (%y) {
+  %s = const f32[] {0.001}
+  %d: i32[16,48] = MatMulInteger(%x, %c_w, %z) @"d"
+  %f: f32[16,48] = Cast(%d) {to=1} @"f"
+  %y: f32[16,48] = Mul(%f, %s) @"y"
+})";
+  std::vector<std::string> lines;
+  const auto deep = Optimised(With(text, {{"DEPTH", "256"}}), "sapphirerapids-emulated", &lines);
+  EXPECT_TRUE(Has(*deep, "MatMulInteger")) << ToString(*deep);
+  ASSERT_FALSE(lines.empty());
+  EXPECT_THAT(lines[0], testing::EndsWith(": bytes"));
+  const auto flat = Optimised(With(text, {{"DEPTH", "2"}}), "x86-64-v3", &lines);
+  EXPECT_TRUE(Has(*flat, "MatMul") && !Has(*flat, "MatMulInteger")) << ToString(*flat);
+}
+
 }  // namespace
 }  // namespace ge

@@ -167,9 +167,9 @@ Attrs WindowOf(const Node& n) {
 const Node& Root(const Match& m) { return m.node(0); }
 
 // Why the dot is faster in floats; "" if it is not.
-std::string InFloats(const Match& m) {
+std::string InFloats(const Match& m, size_t node = 0) {
   const bool asked = m.policy != nullptr && m.policy->floats_pay;
-  return asked ? m.policy->floats_pay(m.g, Root(m)) : "";
+  return asked ? m.policy->floats_pay(m.g, m.node(node)) : "";
 }
 
 std::string DotGuard(const Match& m) {
@@ -279,6 +279,36 @@ ValueId InFloatsOfQLinear(const Match& m, Patch& p) {
     operands.push_back(p.Const(FromNumbers(DType::kF32, {static_cast<int64_t>(columns)}, bias)));
   const ValueId y = conv ? p.Add("Conv", operands, window) : p.Add("MatMul", operands);
   return p.Add("QuantizeLinear", {y, m["sy"], m["zy"]});
+}
+
+// --- MatMulInteger in floats
+
+std::string IntegerFloatsGuard(const Match& m) {
+  const Constant& w = m.constant("w");
+  if (m.g.value(Root(m).outputs[0]).type.dtype != DType::kF32) return "not to f32";
+  if (!IsByte(m.type("x").dtype) || !IsByte(w.dtype) || w.Elements() == 0) return "not bytes";
+  if (w.dims.size() != 2) return "a batch of weights";
+  if (m["zx"] != kNone && !m.type("zx").Elements().IsConst(1)) return "zero points of rows";
+  if (m["zw"] != kNone && m.constant("zw").Elements() != 1 &&
+      (m.constant("zw").dims.size() != 1 || m.constant("zw").Elements() != w.dims[1]))
+    return "odd zero points";
+  // Of a depth below four bytes no group is full.
+  return w.dims[0] < 4 || !InFloats(m, 1).empty() ? "" : "bytes are faster";
+}
+
+ValueId IntegerInFloats(const Match& m, Patch& p) {
+  const Constant& w = m.constant("w");
+  const auto columns = static_cast<size_t>(w.dims[1]);
+  std::vector<double> weights = *Numbers(w);
+  if (m["zw"] != kNone) {
+    const std::vector<double> zero = Spread(m.constant("zw"), columns);
+    for (size_t i = 0; i < weights.size(); ++i) weights[i] -= zero[i % columns];
+  }
+  const std::vector<int64_t> dims = w.dims;
+  const Attrs to = {{"to", static_cast<int64_t>(DType::kF32)}};
+  ValueId x = p.Add("Cast", {m["x"]}, to);
+  if (m["zx"] != kNone) x = p.Add("Sub", {x, p.Add("Cast", {m["zx"]}, to)});
+  return p.Add("MatMul", {x, p.Const(FromNumbers(DType::kF32, dims, weights))});
 }
 
 ValueId Requantised(const Match& m, Patch& p, ValueId y) {
@@ -442,6 +472,15 @@ ValueId DequantisedView(const Match& m, Patch& p) {
   %sy = const f32[] {2}
   %zy = const u8[] {100}
   %y: u8[1,3,5,5] = QLinearConv(%x, %sx, %zx, %c_w, %sw, %c_zw, %sy, %zy) {group=3, pads=[1,1,1,1]} @"y"
+})"}},
+    {.name = "matmul_integer_floats",
+     .pattern = "Cast(MatMulInteger(x, #w, zx?, #zw?))",
+     .guard = IntegerFloatsGuard,
+     .replace = IntegerInFloats,
+     .exact = false,
+     .samples = {R"(graph "g" (%x: u8[4,3], %z: u8[], %c_w: i8[3,5], %c_z: i8[5]) -> (%y) {
+  %d: i32[4,5] = MatMulInteger(%x, %c_w, %z, %c_z) @"d"
+  %y: f32[4,5] = Cast(%d) {to=1} @"y"
 })"}},
     {.name = "qlinear_conv_floats",
      .pattern = "QLinearConv(x, #sx, #zx, #w, #sw, #zw, #sy, #zy, #b?)",
