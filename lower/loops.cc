@@ -50,16 +50,18 @@ Split SplitOfUnknown(const std::vector<Expr>& extents, bool vector, double ns) {
 }
 
 // One chunk for each image would be one chunk in all for most callers: the last axis of unknown
-// size behind it is cut instead, or else the next one.
+// size behind it that is worth it is cut instead, or else the next one.
 Split SplitImage(const std::vector<Expr>& extents, int image, bool vector, double ns) {
   const int last = static_cast<int>(extents.size()) - 1;
-  int axis = image + 1;
-  for (int k = axis; k <= last; ++k)
-    if (!extents[k].IsConst() && !(vector && k == last)) axis = k;
-  for (int k = last; k > axis; --k) ns *= HintOf(extents[k]);
-  const int64_t rows = RowsOf(kLeastNs, ns, vector && axis == last);
-  if (static_cast<double>(rows) >= HintOf(extents[axis])) return {image, 1};
-  return {axis, rows};
+  const auto open = [&](int k) { return !extents[k].IsConst() && !(vector && k == last); };
+  bool any = false;
+  for (int k = last; k > image; ns *= HintOf(extents[k--])) {
+    any |= open(k);
+    if (!open(k) && (any || k > image + 1)) continue;
+    const int64_t rows = RowsOf(kLeastNs, ns, vector && k == last);
+    if (static_cast<double>(rows) < HintOf(extents[k])) return {k, rows};
+  }
+  return {image, 1};
 }
 
 Split ChooseSplit(const std::vector<Expr>& extents, bool vector, double ns) {

@@ -4,6 +4,7 @@
 
 #include "ir/opdef.h"
 #include "lower/cost.h"
+#include "lower/loops.h"
 #include "lower/region_fixture.h"
 
 namespace ge {
@@ -84,6 +85,21 @@ TEST(Lower, IntermediateHalfFloatsAreRounded) {
     float rounded = std::nearbyint(v * 1024) / 1024;  // the 11 bits of f16 in [1, 2)
     EXPECT_EQ(run.F32(g->outputs[0], {i}), 2 * rounded);
   }
+}
+
+// Of one image whose rows are too short to be cut, groups of rows are the chunks.
+TEST(Lower, ImagesOfUnknownSizeAreCutWhereItIsWorthIt) {
+  auto g = Parse(R"(symbol n
+  symbol h hint=64
+  symbol w hint=64
+  graph g(%x: f32[n,h,w,8]) -> (%a) { %a = Neg(%x) })");
+  const std::vector<Expr>& dims = g->value(g->inputs[0]).type.dims;
+  tile::Kernel kernel;
+  tile::Builder b(kernel, g->arena());
+  LoopReport report;
+  const double ns = 4000.0 / static_cast<double>(HintValue(dims[1]) * HintValue(dims[2]) * 8);
+  NestLoops(b, dims, true, {.ns_per_iteration = ns}, [](const Index&) {}, &report);
+  EXPECT_THAT(report.schedule, testing::EndsWith(" of axis 1"));
 }
 
 TEST(Lower, BlockedOutputWithPadLanesAndHalo) {
