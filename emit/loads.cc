@@ -3,6 +3,8 @@
 // An index that is no linear function of the lane is computed for all lanes at once, in i32 where
 // it fits, and its elements are loaded as one vector where they turn out to lie side by side:
 // indices of tiles, borders and mirrors mostly do.
+#include <algorithm>
+
 #include "emit/prelude.h"
 #include "emit/printer.h"
 #include "expr/select.h"
@@ -126,6 +128,11 @@ CValue KernelPrinter::ByLanes(DType type, Expr offset, const std::string& load) 
   return v;
 }
 
+// Where the chip gathers words faster than one by one. Not for what the compiler can see through.
+bool KernelPrinter::HasGather(int buffer) const {
+  return masks_ && BitWidth(kernel_.buffers[buffer].dtype) == 32;
+}
+
 // What does not vary of a sum, apart: it may be large.
 static std::pair<Expr, Expr> Parted(Expr e, const std::function<bool(Expr)>& varies) {
   if (e.kind() != ExprKind::kAdd) return {0, e};
@@ -138,8 +145,9 @@ std::optional<CValue> KernelPrinter::PrintPieces(const ValueNode& n) {
   const auto [fixed, rest] = Parted(Resolved(n.index), [&](Expr e) { return Varying(e); });
   std::vector<Expr> symbols;
   CollectSymbols(rest, symbols);
-  for (Expr s : symbols)
-    if (varying_symbols_.contains(s.node())) return std::nullopt;  // who knows where
+  const bool anywhere = std::any_of(symbols.begin(), symbols.end(), [&](Expr s) {
+    return varying_symbols_.contains(s.node());  // data says where
+  });
   const std::optional<std::string> lanes = SpellLanes(rest);
   if (!lanes) return std::nullopt;
   const std::string_view d = ge::Name(kernel_.buffers[n.buffer].dtype);
@@ -149,14 +157,20 @@ std::optional<CValue> KernelPrinter::PrintPieces(const ValueNode& n) {
   Line("const vi32 {} = {};", at, *lanes);
   Line("const si64 {} = {};", base, Index(fixed));
   Line("v{} {} = {{}};", ge::Name(n.type), v.text);
-  Line(
-      "if (!v_any(v_cmp4({0} != v_bc_i32({0}[0]) + v_iota_i32()){7})) {1} = v_ld{2}_{3}(b{4}, {5} "
-      "+ "
-      "{0}[0]{6});",
-      at, v.text, tail ? "n" : "", d, n.buffer, base, tail ? ", " + vector_->count : "",
-      tail ? fmt::format(" & v_cmp4(v_iota_i32() < (si32){})", vector_->count) : "");
-  Line("else for (si64 l = 0; l < {}; l++) {}[l] = s_ld_{}(b{}, {} + {}[l]);",
-       tail ? vector_->count : "W", v.text, d, n.buffer, base, at);
+  const std::string count = tail ? ", " + vector_->count : "";
+  if (!anywhere) {
+    Line("if (!v_any(v_cmp4({0} != v_bc_i32({0}[0]) + v_iota_i32()){1}))", at,
+         tail ? fmt::format(" & v_cmp4(v_iota_i32() < (si32){})", vector_->count) : "");
+    Line("  {} = v_ld{}_{}(b{}, {} + {}[0]{});", v.text, tail ? "n" : "", d, n.buffer, base, at,
+         count);
+    Line("else");
+  }
+  if (anywhere && HasGather(n.buffer))
+    Line("{} = v_gat_{}(b{}, {}, {}, {});", v.text, d, n.buffer, base, at,
+         tail ? vector_->count : "W");
+  else
+    Line("for (si64 l = 0; l < {}; l++) {}[l] = s_ld_{}(b{}, {} + {}[l]);",
+         tail ? vector_->count : "W", v.text, d, n.buffer, base, at);
   return v;
 }
 

@@ -71,6 +71,12 @@ constexpr const char* kMasked = R"(
 FN v@C v_ldm_@D(const void* p, si64 i, vbool m) { return v_dec_@D(v_ld@Bk((const char*)p + i * @B, MASK_OF(m))); }
 #endif
 )";
+// The first n elements at i + x[l].
+constexpr const char* kGathered = R"(
+#ifdef MASK_OF
+FN v@C v_gat_@D(const void* p, si64 i, vi32 x, si64 n) { return v_dec_@D(v_gather4((const char*)p + i * 4, x, MASK(n))); }
+#endif
+)";
 
 constexpr const char* kSaturate = R"(
 // i32 to bytes, with saturation.
@@ -211,6 +217,7 @@ std::string PreludeStorageOnce() {
        {DType::kU8, DType::kI8, DType::kU16, DType::kI16, DType::kI32, DType::kU32, DType::kI64,
         DType::kU64, DType::kF32, DType::kF64, DType::kBool, DType::kF16, DType::kBF16}) {
     text += Fill(std::string(kTailAccess) + kMasked, t, BitWidth(t) / 8);
+    if (BitWidth(t) == 32) text += Fill(kGathered, t, 4);
     for (int step = 2; step <= kMostStep && BitWidth(t) <= 32; ++step) {
       std::string strided = kStrided;
       for (size_t at = 0; (at = strided.find("@S", at)) != std::string::npos;)

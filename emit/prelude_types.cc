@@ -163,6 +163,7 @@ FN vu64 v_ld8k(const void* p, su16 k) {
 }
 #define LDN(b, e) FN v##e v_ld##b##n(const void* p, si64 n) { return v_ld##b##k(p, MASK(n)); }
 LDN(1, u8) LDN(2, u16) LDN(4, u32) LDN(8, u64)
+FN vu32 v_gather4(const void* p, vi32 x, su16 k) { return (vu32)__builtin_ia32_gathersiv16si((vi32){}, p, x, k, 4); }
 #define MASK_OF(m) ((su16)__builtin_ia32_cvtd2mask512((q4)(m)))
 FN void v_st1n(void* p, vu8 x, si64 n) { __builtin_ia32_storedquqi128_mask((void*)p, (c1)x, MASK(n)); }
 FN void v_st2n(void* p, vu16 x, si64 n) { __builtin_ia32_storedquhi256_mask((void*)p, (q2)x, MASK(n)); }

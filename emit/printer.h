@@ -123,6 +123,7 @@ class KernelPrinter {
   CValue PrintLoadChoice(const tile::ValueNode& n, Expr condition);
   // Prints `lane_text(offset)` for each active lane into a new varying value.
   CValue ByLanes(DType type, Expr offset, const std::string& load);
+  bool HasGather(int buffer) const;
   // A load whose elements mostly lie side by side.
   std::optional<CValue> PrintPieces(const tile::ValueNode& n);
   // e of each lane as a vector of i32; nullopt if it may be too large.

@@ -13,6 +13,7 @@
 namespace ge {
 namespace {
 
+using tile::LoopKind;
 using tile::Op;
 using tile::ReduceOp;
 using tile::Val;
@@ -74,6 +75,84 @@ class Sampler {
           return b.Cast(Pixel(o, tap), sum) * b.Cast(weight, sum);
         });
     return b.Convert(v, l_.In(0).dtype);
+  }
+
+  // Linear or nearest, for images of several channels: pixels and weights of a strip of positions
+  // along the last axis are kept, and used for each channel.
+  void Strips() {
+    constexpr int64_t kStrip = 64;
+    auto& b = l_.b;
+    const Dims& y = l_.Out(0).dims;
+    const DType t = ComputeType(l_.In(0).dtype), sum = t == DType::kF64 ? t : DType::kF32;
+    const int64_t taps = nearest_ ? 1 : 2, all = int64_t{1} << (nearest_ ? 0 : rank_);
+    Dims outer = {y[0]};
+    outer.insert(outer.end(), y.begin() + 2, y.end());
+    outer.back() = CeilDiv(y.back(), kStrip);
+    auto tap = [&](int64_t k, int d) { return (k >> (rank_ - 1 - d)) & 1; };
+    l_.ForEach(outer, false, [&](const Index& o) {
+      const Expr first = o.back() * kStrip, count = Min(kStrip, y.back() - first);
+      auto at = [&](Expr c, Expr i) {
+        Index out = {o[0], c};
+        out.insert(out.end(), o.begin() + 1, o.end());
+        out.back() = first + i;
+        return out;
+      };
+      std::vector<int> pixels;
+      for (int d = 0; d < rank_; ++d)
+        pixels.push_back(b.Alloc("pixels", DType::kI32, taps * kStrip));
+      const int weights = b.Alloc("weights", sum, all * kStrip);
+      const int insides = b.Alloc("insides", DType::kBool, all * kStrip);
+      b.For("i", count, LoopKind::kVector, [&](Expr i) {
+        std::vector<Val> weight, inside;  // of each axis and tap
+        for (int d = 0; d < rank_; ++d) {
+          const Val v = Place(d, Coordinate(at(0, i), d));
+          const Val whole = b.Let(b.Unary(nearest_ ? Op::kRound : Op::kFloor, v));
+          const Val ratio = b.Let(v - whole);
+          for (int64_t k = 0; k < taps; ++k) {
+            const Val p = b.Let(whole + static_cast<double>(k));
+            inside.push_back(b.Let(And(LessEqual(Like(p, 0), p), LessEqual(p, Last(d)))));
+            weight.push_back(b.Let(Weight(Like(ratio, static_cast<double>(k)) - ratio)));
+            b.Store(pixels[d], i + k * kStrip, b.Cast(Clamp(d, p), DType::kI32));
+          }
+        }
+        for (int64_t k = 0; k < all; ++k) {
+          Val w, in;
+          for (int d = 0; d < rank_; ++d) {
+            const size_t of = static_cast<size_t>(d * taps + tap(k, d));
+            w = d == 0 ? weight[of] : w * weight[of];
+            in = d == 0 ? inside[of] : And(in, inside[of]);
+          }
+          b.Store(weights, i + k * kStrip, nearest_ ? b.Const(sum, 1) : b.Cast(w, sum));
+          b.Store(insides, i + k * kStrip, in);
+        }
+      });
+      b.For("c", x_[1], LoopKind::kSerial, [&](Expr c) {
+        b.For("i", count, LoopKind::kVector, [&](Expr i) {
+          std::vector<Expr> places;
+          for (int d = 0; d < rank_; ++d)
+            for (int64_t k = 0; k < taps; ++k)
+              places.push_back(b.LetIndex(b.Cast(b.Load(pixels[d], i + k * kStrip), DType::kI64), 0,
+                                          x_[2 + d].IsConst() ? x_[2 + d].value() - 1 : INT64_MAX,
+                                          x_[2 + d]));
+          Val v;
+          for (int64_t k = 0; k < all; ++k) {
+            Index from = {o[0], c};
+            for (int d = 0; d < rank_; ++d)
+              from.push_back(places[static_cast<size_t>(d * taps + tap(k, d))]);
+            Val x = l_.Load(0, from);
+            if (padding_ == "zeros") x = b.Select(b.Load(insides, i + k * kStrip), x, Like(x, 0));
+            if (nearest_) return l_.Yield(0, at(c, i), x);
+            const Val part = b.Cast(x, sum) * b.Load(weights, i + k * kStrip);
+            v = k == 0 ? part : v + part;
+          }
+          l_.Yield(0, at(c, i), b.Convert(v, l_.In(0).dtype));
+        });
+      });
+    });
+  }
+
+  bool InStrips() const {
+    return !cubic_ && l_.In(0).layout.IsNd() && l_.Out(0).layout.IsNd() && HintValue(x_[1]) >= 2;
   }
 
  private:
@@ -146,6 +225,7 @@ class Sampler {
 };
 
 void LowerGridSample(Lowering& l) {
+  if (Sampler sampler(l); sampler.InStrips()) return sampler.Strips();
   l.ForEach(l.Out(0).dims, true, [&](const Index& o) { l.Yield(0, o, Sampler(l).Value(o)); });
 }
 
@@ -159,6 +239,9 @@ const OpDef& kGridSample = Register(
      .samples =
          {"(f32[1,2,4,5], f32[1,3,3,2])",
           "(f32[1,2,4,5], f32[1,3,3,2]) {mode=\"cubic\", padding_mode=\"border\", align_corners=1}",
+          "(f32[2,3,4,5], f32[2,2,70,2]) {padding_mode=\"reflection\"}",
+          "(f32[1,2,3,4,5], f32[1,2,3,4,3]) {padding_mode=\"border\", align_corners=1}",
+          "(f32[1,3,4,5], f32[1,2,3,2]) {mode=\"nearest\"}",
           "(f32[1,1,3,4,5], f32[1,2,2,2,3]) {mode=\"nearest\", padding_mode=\"reflection\"}"},
      .tolerance = 1e-4});
 

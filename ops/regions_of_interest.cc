@@ -5,6 +5,8 @@
 //   mask
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "base/check.h"
 #include "ir/opdef.h"
 #include "ops/positions.h"
@@ -15,6 +17,7 @@
 namespace ge {
 namespace {
 
+using tile::LoopKind;
 using tile::Op;
 using tile::ReduceOp;
 using tile::Val;
@@ -93,32 +96,51 @@ RoiBins BinsOf(Lowering& l, Expr r) {
   return k;
 }
 
+// Where a sample lies and what its pixels weigh is computed once for all channels, which are lanes.
 void LowerRoiAlign(Lowering& l) {
-  const Dims& x = l.In(0).dims;
+  const Dims &x = l.In(0).dims, &y = l.Out(0).dims;
   const bool average = l.Str("mode", "avg") == "avg";
-  l.ForEach(l.Out(0).dims, false, [&](const Index& o) {
+  l.ForEach({y[0], y[2], y[3]}, false, [&](const Index& o) {
     auto& b = l.b;
     const RoiBins k = BinsOf(l, o[0]);
     const DType t = DType::kF32;
+    const Expr channels = x[1];
     auto place = [&](Val start, Val bin, Expr i, Expr j, Expr grid) {
       return start + Number(b, i, t) * bin + (Number(b, j, t) + 0.5) * bin / Number(b, grid, t);
     };
-    const Val v = b.Reduce(
-        average ? ReduceOp::kSum : ReduceOp::kMax, {k.grid_h, k.grid_w},
-        [&](const std::vector<Expr>& g) {
-          const Between y =
-              ClampedBetween(l, b.Let(place(k.start_h, k.bin_h, o[2], g[0], k.grid_h)), x[2]);
-          const Between z =
-              ClampedBetween(l, b.Let(place(k.start_w, k.bin_w, o[3], g[1], k.grid_w)), x[3]);
-          auto pixel = [&](Expr i, Expr j) { return b.Cast(l.Load(0, {k.batch, o[1], i, j}), t); };
-          const Val a = y.low_weight * z.low_weight * pixel(y.low, z.low),
-                    c = y.low_weight * z.high_weight * pixel(y.low, z.high);
-          const Val d = y.high_weight * z.low_weight * pixel(y.high, z.low),
-                    e = y.high_weight * z.high_weight * pixel(y.high, z.high);
-          return average ? a + c + d + e : Max(Max(a, c), Max(d, e));
-        });
-    const Val count = Max(Number(b, k.grid_h * k.grid_w, t), b.F(1));
-    l.Yield(0, o, b.Cast(average ? v / count : v, ComputeType(l.Out(0).dtype)));
+    const int sums = b.Alloc("sums", t, channels);
+    b.For("c", channels, LoopKind::kVector, [&](Expr c) {
+      b.Store(sums, c, b.F(average ? 0 : -std::numeric_limits<double>::infinity()));
+    });
+    auto add = [&](const Between& v, const Between& h) {
+      auto weight = [&](Val a, Val c) { return b.Let(a * c); };
+      const Val w[] = {weight(v.low_weight, h.low_weight), weight(v.low_weight, h.high_weight),
+                       weight(v.high_weight, h.low_weight), weight(v.high_weight, h.high_weight)};
+      b.For("c", channels, LoopKind::kVector, [&](Expr c) {
+        auto pixel = [&](int i, Expr p, Expr q) {
+          return w[i] * b.Cast(l.Load(0, {k.batch, c, p, q}), t);
+        };
+        const Val p = pixel(0, v.low, h.low), q = pixel(1, v.low, h.high),
+                  r = pixel(2, v.high, h.low), s = pixel(3, v.high, h.high);
+        const Val before = b.Load(sums, c);
+        b.Store(sums, c,
+                average ? before + (p + q + r + s) : Max(before, Max(Max(p, q), Max(r, s))));
+      });
+    };
+    b.For("h", k.grid_h, LoopKind::kSerial, [&](Expr g) {
+      const Between v =
+          ClampedBetween(l, b.Let(place(k.start_h, k.bin_h, o[1], g, k.grid_h)), x[2]);
+      const Between kept{v.low, v.high, b.Let(v.low_weight), b.Let(v.high_weight)};
+      b.For("w", k.grid_w, LoopKind::kSerial, [&](Expr f) {
+        add(kept, ClampedBetween(l, b.Let(place(k.start_w, k.bin_w, o[2], f, k.grid_w)), x[3]));
+      });
+    });
+    const Val count = b.Let(Max(Number(b, k.grid_h * k.grid_w, t), b.F(1)));
+    b.For("c", channels, LoopKind::kVector, [&](Expr c) {
+      const Val v = b.Load(sums, c);
+      l.Yield(0, {o[0], c, o[1], o[2]},
+              b.Cast(average ? v / count : v, ComputeType(l.Out(0).dtype)));
+    });
   });
 }
 
@@ -130,7 +152,8 @@ const OpDef& kRoiAlign = Register(
      .lower = LowerRoiAlign,
      .flops_per_element = 100,
      .samples =
-         {"(f32[1,2,6,7], f32[3,4], i64[3]) {output_height=2, output_width=2, sampling_ratio=2}"},
+         {"(f32[1,2,6,7], f32[3,4], i64[3]) {output_height=2, output_width=2, sampling_ratio=2}",
+          "(f32[1,19,6,7], f32[3,4], i64[3]) {output_height=2, output_width=3, mode=\"max\"}"},
      .tolerance = 1e-4});
 
 Status InferMaxRoiPool(InferContext& c) {

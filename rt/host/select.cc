@@ -32,24 +32,42 @@ uint32_t Ordered(float v) {
 }
 
 // The k greatest of n keys, in falling order: candidates above the k-th of those seen so far.
-template <class Key>
-void GreatestKeys(int64_t n, int64_t k, const Key& key, std::vector<uint64_t>& kept) {
+// skip(j, i): element j is surely no better than i, which comes before it.
+template <class Key, class Skip>
+void GreatestKeys(int64_t n, int64_t k, const Key& key, const Skip& skip,
+                  std::vector<uint64_t>& kept) {
   kept.clear();
   if (k == 0) return;
+  constexpr int64_t kFew = 24;
   const auto cap = static_cast<size_t>(2 * k + 64);
   uint64_t least = 0;
+  int64_t last = -1;
+  auto keep_least = [&] {
+    least = kept.back();
+    last = static_cast<int64_t>(~static_cast<uint32_t>(least));
+  };
   auto shrink = [&] {
     if (static_cast<int64_t>(kept.size()) <= k) return;
     std::nth_element(kept.begin(), kept.begin() + k - 1, kept.end(), std::greater<>());
     kept.resize(static_cast<size_t>(k));
-    least = kept.back();
+    keep_least();
   };
   for (int64_t j = 0; j < n; ++j) {
+    if (last >= 0 && skip(j, last)) continue;
     const uint64_t at = key(j);
     if (at < least) continue;
     kept.push_back(at);
-    if (kept.size() >= cap) shrink();
+    if (k > kFew) {
+      if (kept.size() >= cap) shrink();
+      continue;
+    }
+    // Few are kept in order.
+    for (size_t i = kept.size() - 1; i > 0 && kept[i - 1] < at; --i)
+      std::swap(kept[i - 1], kept[i]);
+    if (static_cast<int64_t>(kept.size()) > k) kept.pop_back();
+    if (static_cast<int64_t>(kept.size()) == k) keep_least();
   }
+  if (k <= kFew) return;
   shrink();
   std::sort(kept.begin(), kept.end(), std::greater<>());
 }
@@ -80,16 +98,22 @@ struct TopKCall {
         auto key = [&](uint32_t ordered, int64_t j) {
           return uint64_t{ordered ^ turned} << 32 | static_cast<uint32_t>(~j);
         };
+        auto never = [](int64_t, int64_t) { return false; };
         if (TypeOf(x) == DType::kF32) {
-          GreatestKeys(n, k, [&](int64_t j) { return key(Ordered(floats[j * inner]), j); }, kept);
+          auto skip = [&](int64_t j, int64_t i) {
+            const float a = floats[j * inner], c = floats[i * inner];
+            return largest ? a <= c : a >= c;
+          };
+          GreatestKeys(
+              n, k, [&](int64_t j) { return key(Ordered(floats[j * inner]), j); }, skip, kept);
         } else if (narrow && std::is_same_v<T, double>) {
           GreatestKeys(
               n, k, [&](int64_t j) { return key(Ordered(static_cast<float>(element(j))), j); },
-              kept);
+              never, kept);
         } else if (narrow && std::is_same_v<T, int64_t>) {
           GreatestKeys(
               n, k, [&](int64_t j) { return key(static_cast<uint32_t>(element(j)) + first, j); },
-              kept);
+              never, kept);
         } else {
           kept.clear();
           for (int64_t j = 0; j < n; ++j) row[j] = element(j);
