@@ -192,7 +192,7 @@ class Ge(unittest.TestCase):
                 (run_, "--threads", ("-1", "1025"), "from 0 to 1024"), (run_, "--std", ("0", "nan"), "above 0"),
                 (run_, "--mean", ("inf", "nan"), "finite"), (bench, "--rounds", ("0",), "1 or more"),
                 (bench, "--warmup", ("-1",), "0 or more"), (bench, "--seconds", ("0", "-1", "nan", "inf"), "above 0"),
-                (bench, "--per-kernel", ("-3",), "0 or more"), (bench, "--threads", ("-4", "99999"), "from 0 to 1024"),
+                (bench, "--per-kernel", ("-3",), "0 or more"), (bench, "--threads", ("-4", "99999"), "from 0 to 1024"), (bench, "--instances", ("0", "2000"), "from 1 to 1024"),
                 (report, "--threads", ("-1",), "from 0 to 1024"), (compare, "--threads", ("-1",), "from 0 to 1024"),
                 (compare, "--tolerance", ("-1", "nan"), "0 or more"), (compare, "--most", ("0",), "1 or more"),
                 (simulate, "--streams", ("0", "-1"), "1 or more")):
@@ -252,6 +252,18 @@ class Ge(unittest.TestCase):
             figures = json.load(f)
         self.assertGreater(figures["median_ms"], 0)
         self.assertEqual(figures["threads"], 2)
+
+    def test_instances(self):
+        path = os.path.join(self.folder.name, "instances.json")
+        status, out, err = run("ge", "bench", self.om, "--seconds", "0.2", "--rounds", "20", "--json", path, "--instances", "3", "--threads", "1")
+        self.assertEqual(status, 0, err)
+        self.assertRegex(out, r"instances 3 of 1 threads: \d+\.\d runs a second, median \d")
+        with open(path) as f:
+            figures = json.load(f)["instances"]
+        self.assertEqual(figures["count"], 3)
+        self.assertGreater(figures["runs_per_second"], 0)
+        self.assertGreater(figures["median_ms"], 0)
+        self.assertNotIn("instances", run("ge", "bench", self.om, "--seconds", "0.1")[1])
 
     def test_processes_share_the_weights(self):
         """In the .om or beside it: of two processes that run a model, each pays for half of the weights, nobody for a copy."""

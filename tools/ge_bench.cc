@@ -8,9 +8,12 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <latch>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/file_map.h"
+#include "base/thread_pool.h"
 #include "om/file.h"
 #include "soc/soc.h"
 #include "tools/json_member.h"
@@ -26,7 +29,7 @@ struct BenchOptions {
   std::string model, json;
   InputOptions inputs;
   std::vector<std::string> shapes;
-  int threads = 0, warmup = 5, rounds = 50, per_kernel = 0;
+  int threads = 0, warmup = 5, rounds = 50, per_kernel = 0, instances = 1;
   double seconds = 5;
 };
 
@@ -135,11 +138,70 @@ nlohmann::json EstimateQuality(const om::Plan& plan, const std::vector<int64_t>&
           {"ratio_90", ratios[count - 1 - count / 10]}};
 }
 
+struct Instance {
+  std::unique_ptr<rt::Run> run;
+  std::vector<double> ms;
+  Clock::time_point end;
+  Status status;
+};
+
+void Live(const BenchOptions& o, const std::vector<rt::Tensor>& inputs, size_t outputs,
+          std::latch& start, Instance* instance) {
+  const auto execute = [&] {
+    std::vector<rt::Tensor> out(outputs);
+    return instance->run->Execute(inputs, out);
+  };
+  for (int i = 0; i <= o.warmup && instance->status.ok(); ++i) instance->status = execute();
+  start.arrive_and_wait();
+  const auto begin = Clock::now();
+  instance->end = begin;
+  while (instance->status.ok() && static_cast<int>(instance->ms.size()) < o.rounds &&
+         Ms(begin, instance->end) < o.seconds * 1000) {
+    const auto a = Clock::now();
+    instance->status = execute();
+    instance->end = Clock::now();
+    instance->ms.push_back(Ms(a, instance->end));
+  }
+}
+
+// Contexts of one model, each on a thread of its own, all at once: runs a second, and how long one
+// takes among the others.
+Result<nlohmann::json> Throughput(const BenchOptions& o,
+                                  const std::shared_ptr<const rt::Model>& model,
+                                  const std::vector<rt::Tensor>& inputs) {
+  std::vector<Instance> instances(static_cast<size_t>(o.instances));
+  for (Instance& instance : instances) {
+    GE_ASSIGN(instance.run, rt::Run::Create(model));
+  }
+  std::latch start(o.instances + 1);
+  std::vector<std::thread> threads;
+  for (Instance& instance : instances)
+    threads.emplace_back([&] { Live(o, inputs, model->plan().outputs.size(), start, &instance); });
+  start.arrive_and_wait();
+  const auto begin = Clock::now();
+  for (std::thread& t : threads) t.join();
+  std::vector<double> ms;
+  auto end = begin;
+  for (const Instance& instance : instances) {
+    GE_TRY(instance.status);
+    ms.insert(ms.end(), instance.ms.begin(), instance.ms.end());
+    end = std::max(end, instance.end);
+  }
+  std::sort(ms.begin(), ms.end());
+  const double rate = static_cast<double>(ms.size()) / std::max(Ms(begin, end) / 1000, 1e-9);
+  std::printf("instances %d of %d threads: %.1f runs a second, median %.3f ms, p99 %.3f ms\n",
+              o.instances, model->threads(), rate, ms[ms.size() / 2],
+              ms[std::min(ms.size() - 1, ms.size() * 99 / 100)]);
+  return nlohmann::json{
+      {"count", o.instances}, {"runs_per_second", rate}, {"median_ms", ms[ms.size() / 2]}};
+}
+
 Status Bench(BenchOptions& o) {
   for (const std::string& s : o.shapes) {
     GE_ASSIGN(auto shape, ParseShapeOption(s));
     o.inputs.shapes[shape.first] = shape.second;
   }
+  if (o.instances > 1 && o.threads == 0) o.threads = std::max(1, AvailableCpus() / o.instances);
   const auto t0 = Clock::now();
   GE_ASSIGN(auto model, LoadModel(o.model, o.threads));
   const auto t1 = Clock::now();
@@ -211,6 +273,9 @@ Status Bench(BenchOptions& o) {
       "%.2f ms  peak %.1f MB\n",
       model->threads(), ms.size(), result["median_ms"].get<double>(), ms.front(),
       result["p99_ms"].get<double>(), Ms(t0, t1), Ms(t2, t3), PeakRssMb());
+  if (o.instances > 1) {
+    GE_ASSIGN(result["instances"], Throughput(o, model, inputs));
+  }
   if (!o.json.empty()) {
     std::ofstream file(o.json);
     file << result.dump(2) << "\n";
@@ -228,6 +293,9 @@ void AddBenchVerb(CLI::App& app, int& exit_code) {
   verb->add_option("model", o->model, ".om file")->required();
   verb->add_option("--threads", o->threads, "workers (0 = CPUs available)")
       ->check(Between(0, kMostThreads));
+  verb->add_option("--instances", o->instances,
+                   "contexts at once, each with its own workers (CPUs / instances by default)")
+      ->check(Between(1, kMostThreads));
   verb->add_option("--warmup", o->warmup, "executions before measuring")->check(AtLeast(0));
   verb->add_option("--rounds", o->rounds, "executions at most")->check(AtLeast(1));
   verb->add_option("--seconds", o->seconds, "time at most")->check(AboveZero());
