@@ -75,7 +75,9 @@ std::vector<std::string> Alternatives(const std::string& text) {
   GE_CHECK(depth == 0, "bad pattern: " + text);
   std::vector<std::string> all;
   for (size_t c = 0; c + 1 < cuts.size(); ++c) {
-    const std::string one = text.substr(cuts[c] + 1, cuts[c + 1] - cuts[c] - 1);
+    std::string one = text.substr(cuts[c] + 1, cuts[c + 1] - cuts[c] - 1);
+    one.erase(one.find_last_not_of(' ') + 1);
+    one.erase(0, one.find_first_not_of(' '));
     for (std::string& whole :
          Alternatives(text.substr(0, open) + one + text.substr(cuts.back() + 1)))
       all.push_back(std::move(whole));

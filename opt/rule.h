@@ -19,6 +19,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/patch.h"
@@ -56,6 +57,13 @@ struct Rule {
   // Graphs that look like it, to which it must not apply.
   std::vector<std::string_view> near_misses = {};
 };
+
+// Rules refer to text; what is put together lives as long as they.
+std::string_view Kept(std::string text);
+// "name: type" and a node, or a name and a constant.
+using SampleLines = std::vector<std::pair<std::string, std::string>>;
+// The graph of these lines, whose output is %y.
+std::string_view SampleOf(const std::string& inputs, const SampleLines& lines);
 
 bool RegisterRules(std::vector<Rule> rules);
 std::vector<const Rule*> AllRules();  // sorted by name

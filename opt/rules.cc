@@ -164,6 +164,21 @@ bool Run(Graph& g, const Policy& policy, const PassServices&) {
 
 }  // namespace
 
+std::string_view Kept(std::string text) {
+  static std::deque<std::string> all;
+  return all.emplace_back(std::move(text));
+}
+
+std::string_view SampleOf(const std::string& inputs, const SampleLines& lines) {
+  std::string text = "graph \"g\" (" + inputs + ") -> (%y) {\n";
+  for (const auto& [name, node] : lines) {
+    const bool constant = node.starts_with("const ");
+    const std::string called = " @\"" + name.substr(0, name.find(':')) + "\"";
+    text += "  %" + name + " = " + node + (constant ? "" : called) + "\n";
+  }
+  return Kept(text + "}");
+}
+
 bool RegisterRules(std::vector<Rule> rules) {
   for (Rule& r : rules) {
     const std::string_view name = r.name;

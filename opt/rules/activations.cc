@@ -10,7 +10,6 @@
 // cheaper than a tanh; and a constant divisor becomes a factor. SiLU, x * Sigmoid(x), needs no
 // rule: its two nodes are one kernel's instructions anyway.
 #include <cmath>
-#include <deque>
 
 #include "opt/facts.h"
 #include "opt/rule.h"
@@ -18,21 +17,13 @@
 namespace ge {
 namespace {
 
-// Rules refer to text: what is put together here lives as long as they.
-std::string_view Kept(std::string text) {
-  static std::deque<std::string> all;
-  return all.emplace_back(std::move(text));
-}
-
 // A graph of x: constants as "name number", nodes as "name Op(%a, %b) {attributes}"; the last is y.
-std::string_view Sample(const std::vector<std::pair<std::string, std::string>>& constants,
-                        const std::vector<std::pair<std::string, std::string>>& nodes) {
-  std::string text = "graph \"g\" (%x: f32[2,19]) -> (%y) {\n";
+std::string_view Sample(const SampleLines& constants, const SampleLines& nodes) {
+  SampleLines lines;
   for (const auto& [name, number] : constants)
-    text += "  %" + name + " = const f32[] {" + number + "}\n";
-  for (const auto& [name, node] : nodes)
-    text += "  %" + name + ": f32[2,19] = " + node + " @\"" + name + "\"\n";
-  return Kept(text + "}");
+    lines.emplace_back(name, "const f32[] {" + number + "}");
+  for (const auto& [name, node] : nodes) lines.emplace_back(name + ": f32[2,19]", node);
+  return SampleOf("%x: f32[2,19]", lines);
 }
 
 bool IsAbout(const Match& m, std::string_view name, double wanted) {
@@ -71,11 +62,10 @@ ValueId BySigmoid(const Match& m, Patch& p) {
 std::vector<Rule> GeluRules(const std::string& suffix, const std::string& t,
                             std::string (*guard)(const Match&),
                             ValueId (*replace)(const Match&, Patch&), const std::string& root,
-                            const std::vector<std::pair<std::string, std::string>>& before) {
+                            const SampleLines& before) {
   const std::string sum = "Add(" + t + ", #one)";
-  auto rule = [&](const std::string& name, const std::string& pattern,
-                  const std::vector<std::pair<std::string, std::string>>& after) {
-    std::vector<std::pair<std::string, std::string>> nodes = before;
+  auto rule = [&](const std::string& name, const std::string& pattern, const SampleLines& after) {
+    SampleLines nodes = before;
     nodes.insert(nodes.end(), after.begin(), after.end());
     return Rule{.name = Kept(name + suffix),
                 .pattern = Kept(pattern),
@@ -132,10 +122,8 @@ ValueId MakeHardSigmoid(const Match& m, Patch& p) {
 }
 ValueId MakeHardSwish(const Match& m, Patch& p) { return p.Add("HardSwish", {m["x"]}); }
 
-std::string_view ClipSample(const std::string& scale,
-                            const std::vector<std::pair<std::string, std::string>>& after) {
-  std::vector<std::pair<std::string, std::string>> nodes = {{"a", "Add(%x, %t)"},
-                                                            {"b", "Clip(%a, %l, %h)"}};
+std::string_view ClipSample(const std::string& scale, const SampleLines& after) {
+  SampleLines nodes = {{"a", "Add(%x, %t)"}, {"b", "Clip(%a, %l, %h)"}};
   nodes.insert(nodes.end(), after.begin(), after.end());
   return Sample({{"t", "3.0"}, {"l", "0.0"}, {"h", "6.0"}, {"d", scale}}, nodes);
 }

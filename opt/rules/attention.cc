@@ -13,7 +13,6 @@
 // One kernel then keeps the scores of some rows in cache (lower/cube_attend.cc). Transposed heads
 // are the business of region growth.
 #include <cmath>
-#include <deque>
 
 #include "ops/attend.h"
 #include "opt/facts.h"
@@ -211,35 +210,22 @@ ValueId Attend(const Match& m, Patch& p) {
 
 // --- Samples
 
-// Rules refer to text: what is put together here lives as long as they.
-std::string_view Kept(std::string text) {
-  static std::deque<std::string> all;
-  return all.emplace_back(std::move(text));
-}
-
-using Lines = std::vector<std::pair<std::string, std::string>>;  // "name: type", node or constant
-
-std::string_view Text(const std::string& inputs, const Lines& nodes) {
-  std::string text = "graph \"g\" (" + inputs + ") -> (%y) {\n" +
-                     "  %c = const f32[] {0.5}\n  %d = const f32[1] {2.0}\n" +
-                     "  %z = const f32[] {0.0}\n  %low = const f32[] {-3.0}\n" +
-                     "  %inf = const f32[] {-inf}\n  %two = const f32[9] {1,1,1,1,1,1,1,1,2}\n";
-  for (const auto& [name, node] : nodes) {
-    const bool constant = node.starts_with("const ");
-    const std::string called = " @\"" + name.substr(0, name.find(':')) + "\"";
-    text += "  %" + name + " = " + node + (constant ? "" : called) + "\n";
-  }
-  return Kept(text + "}");
+std::string_view Text(const std::string& inputs, const SampleLines& nodes) {
+  SampleLines lines = {{"c", "const f32[] {0.5}"},    {"d", "const f32[1] {2.0}"},
+                       {"z", "const f32[] {0.0}"},    {"low", "const f32[] {-3.0}"},
+                       {"inf", "const f32[] {-inf}"}, {"two", "const f32[9] {1,1,1,1,1,1,1,1,2}"}};
+  lines.insert(lines.end(), nodes.begin(), nodes.end());
+  return SampleOf(inputs, lines);
 }
 
 // Scores s of q and k, `between`, the weights w of what comes last, `after`, and the last of that
 // times v. Nodes without a type have that of the scores.
-std::string_view Sample(const Lines& between, const Lines& after = {},
+std::string_view Sample(const SampleLines& between, const SampleLines& after = {},
                         const std::string& softmax = "axis=-1", const std::string& columns = "16") {
   const std::string t = ": f32[2,9,9]";
-  Lines nodes = {{"s" + t, "MatMul(%q, %k)"}};
+  SampleLines nodes = {{"s" + t, "MatMul(%q, %k)"}};
   auto name = [&] { return "%" + nodes.back().first.substr(0, nodes.back().first.find(':')); };
-  auto append = [&](const Lines& lines) {
+  auto append = [&](const SampleLines& lines) {
     for (const auto& [n, node] : lines)
       nodes.emplace_back(n.find(':') == std::string::npos ? n + t : n, node);
   };
@@ -254,11 +240,11 @@ std::string_view Sample(const Lines& between, const Lines& after = {},
 
 // Keys and values of two heads, repeated three times by `op` after a new axis at `axis`, and keys
 // that become %kt by `turn`.
-std::string_view Repeated(int axis, const std::string& op, const Lines& turn) {
+std::string_view Repeated(int axis, const std::string& op, const SampleLines& turn) {
   const std::string heads[] = {"f32[1,1,2,7,", "f32[1,2,1,7,"},
                     many[] = {"f32[1,3,2,7,", "f32[1,2,3,7,"};
   const std::string factors[] = {"{1, 3, 1, 1, 1}", "{1, 1, 3, 1, 1}"};
-  Lines nodes = {{"axis", "const i64[1] {" + std::to_string(axis) + "}"}};
+  SampleLines nodes = {{"axis", "const i64[1] {" + std::to_string(axis) + "}"}};
   for (const auto& [x, size] : {std::pair{"k", "4"}, std::pair{"v", "16"}}) {
     const std::string name = x, end = std::string(size) + "]";
     nodes.emplace_back(name + "n", op == "Tile"
@@ -279,9 +265,9 @@ std::string_view Repeated(int axis, const std::string& op, const Lines& turn) {
   return Text("%q: f32[1,6,5,4], %k: f32[1,2,7,4], %v: f32[1,2,7,16]", nodes);
 }
 
-const Lines kTurn = {{"kt: f32[1,6,4,7]", "Transpose(%k3) {perm=[0,1,3,2]}"}};
-const Lines kTurnScaled = {{"t: f32[1,6,4,7]", "Transpose(%k3) {perm=[0,1,3,2]}"},
-                           {"kt: f32[1,6,4,7]", "Mul(%t, %c)"}};
+const SampleLines kTurn = {{"kt: f32[1,6,4,7]", "Transpose(%k3) {perm=[0,1,3,2]}"}};
+const SampleLines kTurnScaled = {{"t: f32[1,6,4,7]", "Transpose(%k3) {perm=[0,1,3,2]}"},
+                                 {"kt: f32[1,6,4,7]", "Mul(%t, %c)"}};
 
 // Heads inside the last axis of k; k and q each times a number.
 std::string_view BothScaled() {
@@ -295,10 +281,10 @@ std::string_view BothScaled() {
 }
 
 // f16 with a softmax in f32; the mask is added before or after the cast.
-std::string_view Half(const std::string& mask, const Lines& add) {
-  Lines nodes = {{"h", "const f16[] hex \"002c\""},
-                 {"s: f16[2,9,9]", "MatMul(%q, %k)"},
-                 {"a: f16[2,9,9]", "Mul(%s, %h)"}};
+std::string_view Half(const std::string& mask, const SampleLines& add) {
+  SampleLines nodes = {{"h", "const f16[] hex \"002c\""},
+                       {"s: f16[2,9,9]", "MatMul(%q, %k)"},
+                       {"a: f16[2,9,9]", "Mul(%s, %h)"}};
   nodes.insert(nodes.end(), add.begin(), add.end());
   nodes.insert(nodes.end(), {{"w: f32[2,9,9]", "Softmax(%u)"},
                              {"x: f16[2,9,9]", "Cast(%w) {to=10}"},
