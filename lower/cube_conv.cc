@@ -152,6 +152,7 @@ class ConvLowering {
                     Batches(), s_.kh, in_.c0 == 1 ? 1 : s_.kw, flat_ ? " flat" : ""),
         [&](LoweringContext& c) { Kernel(c); });
     NoteChoice();
+    turned_.Finish();
     build_.AddBorders(ZeroesLanes());
     return std::move(build_.lowered);
   }
@@ -287,6 +288,7 @@ class ConvLowering {
     a_ = PaddedArg(c, s_, in_);
     b_ = c.AddArg({KernelArg::Kind::kPack, weights_}, "w", weight_type_,
                   build_.lowered.packs[weights_].bytes / BytesFor(weight_type_, 1), false);
+    turned_.Declare(c);
     Expr extent = flat_ ? row_pixels_ : s_.oh;
     Expr groups = CeilDiv(extent, chunk_);
     Expr panels = panels_ * Units();
@@ -375,8 +377,7 @@ class ConvLowering {
       Expr oy = flat_ && s_.rank == 4 ? FloorDiv(at, pitch_) : y,
            ox = flat_ && s_.rank == 4 ? Mod(at, pitch_) : at;
       if (s_.has_bias) acc = acc + c.Read(s_.bias, {channel});
-      if (!s_.transposed)
-        return IfReal(c, ox, [&] { c.Yield(s_.y, s_.At(n, channel, oy, ox), acc); });
+      if (!s_.transposed) return IfReal(c, ox, [&] { turned_.Yield(c, n, channel, oy, ox, acc); });
       Scattered(c, n, channel, oy * s_.up_h + FloorDiv(phase, s_.up_w) - s_.cut_h,
                 ox * s_.up_w + Mod(phase, s_.up_w) - s_.cut_w, acc);
     });
@@ -424,6 +425,7 @@ class ConvLowering {
   const SocSpec& soc_;
   const Policy& policy_;
   ConvShape s_;
+  TurnedOutput turned_{build_, s_};
   PaddedInput in_;
   GemmTile tile_;
   bool flat_ = false, pairs_ = false, rows_outside_ = false;

@@ -56,6 +56,23 @@ struct PaddedInput {
 // The input where it lies, or a copy that a kernel of `build` makes.
 // `cuts`: the kernel can cut its windows, so a halo is not needed.
 PaddedInput PadInput(CubeBuild& build, const ConvShape& s, bool cuts = false);
+// Kernels make channels beside each other, but a result of rank 3 in ND has pixels beside each
+// other: it is written to a temporary as it comes, which another kernel turns, with what is fused.
+// Where that does not pay, all goes to the result at once.
+class TurnedOutput {
+ public:
+  TurnedOutput(CubeBuild& build, const ConvShape& s);
+  void Declare(LoweringContext& c);  // in the kernel that makes the values
+  void Yield(LoweringContext& c, Expr n, Expr channel, Expr y, Expr x, tile::Val value) const;
+  void Finish();  // after it
+
+ private:
+  CubeBuild& build_;
+  const ConvShape& s_;
+  int temp_ = -1, arg_ = -1;
+  int64_t pitch_ = 0;  // elements of a pixel
+};
+
 int PaddedArg(LoweringContext& c, const ConvShape& s, const PaddedInput& in);
 
 // Rows too short for tiles of a matrix unit: all of an image's are one run of pixels, as wide as

@@ -45,6 +45,7 @@ class DepthwiseLowering {
     build_.AddKernel(fmt::format("depthwise {}x{} by {}", s_.kh, s_.kw, in_.c0),
                      [&](LoweringContext& c) { Kernel(c); });
     NoteChoice();
+    turned_.Finish();
     // Blocks of other sizes may have pad lanes where the input has none.
     const auto& outputs = build_.region.outputs;
     build_.AddBorders(std::all_of(outputs.begin(), outputs.end(), [&](ValueId v) {
@@ -130,6 +131,7 @@ class DepthwiseLowering {
     x_ = PaddedArg(c, s_, in_);
     w_ = c.AddArg({KernelArg::Kind::kPack, weights_}, "w", DType::kF32,
                   build_.lowered.packs[weights_].bytes / 4, false);
+    turned_.Declare(c);
     const Expr groups = CeilDiv(s_.oh, rows_);
     c.b().For("p", s_.n * in_.c1 * groups, LoopKind::kParallel, [&](Expr p) {
       const ChunkPlace at = PlaceOfChunk(p, s_.n, in_.c1, groups, rows_outside_);
@@ -258,7 +260,7 @@ class DepthwiseLowering {
         Val bias;
         if (s_.has_bias) bias = c.b().Let(c.Read(s_.bias, {channel}));
         for (int j = 0; j < m; ++j)
-          c.Yield(s_.y, s_.At(at.n, channel, at.y, x + j), s_.has_bias ? sums[j] + bias : sums[j]);
+          turned_.Yield(c, at.n, channel, at.y, x + j, s_.has_bias ? sums[j] + bias : sums[j]);
       });
     };
     const int64_t last = s_.c.value() % in_.c0;
@@ -338,6 +340,7 @@ class DepthwiseLowering {
 
   CubeBuild build_;
   ConvShape s_;
+  TurnedOutput turned_{build_, s_};
   PaddedInput in_;
   int columns_ = 1;   // of a tile
   int64_t rows_ = 1;  // of a task

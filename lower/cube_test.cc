@@ -289,6 +289,25 @@ TEST(CubeConv, DepthwiseAndGroups) {
   ExpectSame(Conv(64, 32, 5, 6, 3, "pads=[1,1,1,1], group=2", 2), {}, Blocked(1, 0));
 }
 
+// Large results of rank 3 in ND are turned by a kernel of their own.
+TEST(CubeConv, RowsAreTurned) {
+  for (auto [c, o, group, k] : {std::tuple{20, 40, 1, 3},
+                                {16, 33, 1, 4},
+                                {48, 48, 48, 5},
+                                {32, 64, 4, 1},
+                                {3, 50, 1, 10}}) {
+    auto text = [&, c = c, o = o, group = group, k = k](const std::string& n) {
+      return fmt::format(
+          "graph g(%x: f32[2,{0},{4}], %w: f32[{1},{5},{3}], %wb: f32[{1}], %r: f32[2,{1},{4}]) -> "
+          "(%y, %z) {{ %y = Conv(%x, %w, %wb) {{group={2}, auto_pad=\"SAME_UPPER\"}} %a = Add(%y, "
+          "%r) %z = Relu(%a) }}",
+          c, o, group, k, n, c / group);
+    };
+    ExpectSame(text("133"));
+    ExpectSame(text("n"), {{"n", 37}});
+  }
+}
+
 // Groups of few channels are computed together; their outputs may fill no vector.
 TEST(CubeConv, SmallGroups) {
   for (auto [c, o, group] : {std::tuple{32, 32, 8},

@@ -69,6 +69,7 @@ class RowLowering {
                                  s_.kw, tile_.m, nb_, c_, group_),
                      [&](LoweringContext& c) { Outputs(c); });
     build_.NoteWinograd(tile_);
+    turned_.Finish();
     build_.AddBorders();
     return std::move(build_.lowered);
   }
@@ -159,6 +160,7 @@ class RowLowering {
     const int v = ArgV(c, false);
     const int u = c.AddArg({KernelArg::Kind::kPack, u_}, "u", DType::kF32,
                            kPoints * panels_ * c_ * nb_, false);
+    turned_.Declare(c);
     const Expr groups = CeilDiv(cols_, group_);
     b.For("p", s_.n * s_.oh * groups * panels_, LoopKind::kParallel, [&](Expr p) {
       const int m = b.Alloc("m", DType::kF32, kPoints * tile_.m * nb_);
@@ -225,7 +227,7 @@ class RowLowering {
   }
 
   void Pixel(LoweringContext& c, const Place& at, Expr channel, Expr x, Val value) {
-    auto yield = [&] { c.Yield(s_.y, s_.At(at.n, channel, at.y, x), value); };
+    auto yield = [&] { turned_.Yield(c, at.n, channel, at.y, x, value); };
     if (ProvablyLt(x, s_.ow)) return yield();
     c.b().If(c.b().Cast(c.b().Index(Lt(x, s_.ow)), DType::kBool), yield);
   }
@@ -233,6 +235,7 @@ class RowLowering {
   CubeBuild build_;
   const SocSpec& soc_;
   ConvShape s_;
+  TurnedOutput turned_{build_, s_};
   PaddedInput in_;
   GemmTile tile_;
   const int64_t o_;
