@@ -253,6 +253,15 @@ class Ge(unittest.TestCase):
         self.assertGreater(figures["median_ms"], 0)
         self.assertEqual(figures["threads"], 2)
 
+    def test_limit_on_the_size_of_files(self):
+        """A sentence rather than the end by a signal."""
+        out = os.path.join(self.folder.name, "limited")
+        for tool, args in (("atc", ["--model=" + os.path.join(MODELS, "conv.onnx"), "--framework=5", "--output=" + out, "--cache_dir=off"]), ("ge", ["run", self.om])):
+            command = "ulimit -f 1; exec '%s' %s" % (os.path.join(BUILD, "bin", tool), " ".join("'%s'" % a for a in args))
+            done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=300)
+            self.assertIn(done.returncode, (1, 255), done.stderr)
+            self.assertNotEqual(done.stderr + done.stdout, "")
+
     def test_instances(self):
         path = os.path.join(self.folder.name, "instances.json")
         status, out, err = run("ge", "bench", self.om, "--seconds", "0.2", "--rounds", "20", "--json", path, "--instances", "3", "--threads", "1")

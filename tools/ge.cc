@@ -1,6 +1,7 @@
 // ge: runs, measures and looks into compiled models. One verb, one file.
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 
 #include "tools/verbs.h"
 
@@ -9,6 +10,7 @@ int main(int argc, char** argv) {
       "ge: runs, measures and looks into models.\n"
       "Example: ge run resnet50.om --input cat.png --output out --topk 5\n"};
   ge::SayOutOfMemory();
+  std::signal(SIGXFSZ, SIG_IGN);  // past the limit on files a write fails, and says so
   app.require_subcommand(1);
   int exit_code = 0;
   ge::AddRunVerb(app, exit_code);
