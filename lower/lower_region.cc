@@ -106,11 +106,52 @@ class RegionLowering {
       std::vector<ValueId> now, later;
       for (ValueId v : rest)
         (SameStorage(view, BufferView(g_.value(v))) ? now : later).push_back(v);
+      const int64_t tile = TileOfInput(view);
       Add([&](LoweringContext& c, const LoopPolicy& policy, LoopReport* report) {
+        if (tile > 0) return WalkTiles(c, view, now, tile, policy, report);
         WalkStorage(c, view, now, policy, [&](const Index& idx) { c.StoreAll(now, idx); }, report);
       });
       rest = std::move(later);
     }
+  }
+
+  // The channels of a block of an input, if the storage at hand is plain and would be walked along
+  // rows, which are far apart there: 0 if not.
+  int64_t TileOfInput(const View& view) const {
+    const size_t rank = view.dims.size();
+    if (!vector_store_ || !view.layout.IsNd() || HasBorder(view) || rank < 3) return 0;
+    if (HintValue(view.dims.back()) < soc_.F32Lanes()) return 0;
+    for (ValueId v : region_.inputs) {
+      const TensorType& type = g_.value(v).type;
+      const bool blocked = type.layout.dims.size() == rank + 1 && type.dims == view.dims &&
+                           type.layout == Nc1hwc0(static_cast<int>(rank), type.layout.dims[1].tile);
+      if (blocked) return type.layout.dims[1].tile;
+    }
+    return 0;
+  }
+
+  // Channels of a block around the last axis, so that both sides are read and written in order.
+  void WalkTiles(LoweringContext& c, const View& view, const std::vector<ValueId>& outputs,
+                 int64_t tile, LoopPolicy policy, LoopReport* report) {
+    policy.crossed = -1;  // the loops are in that order already
+    std::vector<Expr> outer(view.dims.begin(), view.dims.end() - 1);
+    const Expr channels = outer[1];
+    outer[1] = CeilDiv(channels, tile);
+    NestLoops(
+        c.b(), outer, false, policy,
+        [&](const Index& place) {
+          const Expr first = place[1] * tile;
+          const Expr count = DivisibleBy(channels, tile) ? Expr(tile) : Min(tile, channels - first);
+          c.b().For("c", count, tile::LoopKind::kSerial, [&](Expr i) {
+            c.b().For("x", view.dims.back(), tile::LoopKind::kVector, [&](Expr x) {
+              Index idx = place;
+              idx[1] = first + i;
+              idx.push_back(x);
+              c.StoreAll(outputs, idx);
+            });
+          });
+        },
+        report);
   }
 
   void Anchor() {
