@@ -112,11 +112,12 @@ def main():
     args = parser.parse_args()
     out = os.path.join(args.work, "om")
     os.makedirs(out, exist_ok=True)
+    cases = models.make_cases(args.work)
+    wanted = models.chosen(args.only, sorted(cases))
     table = Table(args, out)
     print("%-22s %12s %12s %12s %12s %12s  of apart, of values" % ("case", "planned", "measured", "bound", "apart", "values"))
-    for case, (path, feeds) in sorted(models.make_cases(args.work).items()):
-        if args.only and case not in args.only.split(","):
-            continue
+    for case in wanted:
+        path, feeds = cases[case]
         if table.line(case, path, feeds, case in models.FIXED, True):
             table.line(case, path, feeds, True, False)
     print("%d cases above their bound, or measured otherwise than planned, or with concatenations above %.1f of apart" % (table.wrong, LEAST_SHARE))

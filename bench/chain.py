@@ -26,6 +26,6 @@ def main(build, lengths):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     main(sys.argv[1], [int(n) for n in sys.argv[2:]] or [5000, 10000, 20000])

@@ -31,11 +31,10 @@ def main():
     parser.add_argument("--only", default="")
     args = parser.parse_args()
     os.makedirs(os.path.join(args.work, "om"), exist_ok=True)
-    wanted = set(filter(None, args.only.split(",")))
+    cases = models.make_cases(args.work)
     logs = tasks = 0
-    for case, (path, feeds) in models.make_cases(args.work).items():
-        if wanted and case not in wanted:
-            continue
+    for case in models.chosen(args.only, cases):
+        path, feeds = cases[case]
         e = measure(args, case, path, feeds)
         if e is None:
             print("%-22s no fixed sizes" % case, flush=True)
@@ -46,7 +45,7 @@ def main():
         logs += math.log(e["ratio"]) * e["tasks"]
         tasks += e["tasks"]
     if not tasks:
-        sys.exit("no case of this name, or none with fixed sizes")
+        sys.exit("no case with fixed sizes")
     print("measured / estimate of %d tasks: geomean %.2f" % (tasks, math.exp(logs / tasks)))
 
 

@@ -258,6 +258,9 @@ int Main(int argc, char** argv) {
       o.soc = word.substr(kSoc.size());
     } else if (word == "--bf16") {
       o.bf16 = true;
+    } else if (word.starts_with('-')) {
+      std::fprintf(stderr, "usage: bench_kernels [--soc_version=CHIP] [--bf16] [MODEL.om]\n");
+      return 1;
     } else {
       o.model = word;
     }

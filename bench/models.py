@@ -253,6 +253,17 @@ def check_case(lib, build, work, case, path, feeds, args):
             yield "O%d%s%s %dT" % (level, " " + soc if soc else "", " bf16" if precision else "", threads), error if same else float("inf"), text
 
 
+def chosen(only, names):
+    """The names of --only, comma-separated, where one may end with *; all without. One that chooses nothing ends the program."""
+    names, given = list(names), [word for word in only.split(",") if word]
+    matches = lambda name, word: name.startswith(word[:-1]) if word.endswith("*") else name == word
+    for word in given:
+        if not any(matches(name, word) for name in names):
+            print("no such case: %s (there are: %s)" % (word, ", ".join(names) or "none"), file=sys.stderr)
+            sys.exit(2)
+    return [name for name in names if not given or any(matches(name, word) for word in given)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", default=os.path.join(ROOT, "build", "bench"))
@@ -266,10 +277,10 @@ def main():
         os.makedirs(os.path.join(args.work, folder), exist_ok=True)
     lib = ge_runtime.library(args.build)
     cases = make_cases(args.work)
-    wanted = [c for c in args.only.split(",") if c]
+    wanted = chosen(args.only, cases)
     passed = failed = 0
     for case, (path, feeds) in cases.items():
-        if (wanted and case not in wanted) or not in_set(case, args.set):
+        if case not in wanted or not in_set(case, args.set):
             continue
         ok = True
         try:
@@ -281,10 +292,10 @@ def main():
             ok = False
             print("%-22s FAIL %s" % (case, e), flush=True)
         passed, failed = passed + ok, failed + (not ok)
-    print("%d passed, %d failed" % (passed, failed))
     if not passed + failed:
         print("skipped: no model of these cases is here")
         sys.exit(77)
+    print("%d passed, %d failed" % (passed, failed))
     sys.exit(1 if failed else 0)
 
 

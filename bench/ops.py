@@ -18,6 +18,7 @@ import onnxruntime as ort
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import ge_runtime  # noqa: E402
+import models  # noqa: E402
 import op_cases  # noqa: E402
 
 # One of each kind, for --check.
@@ -97,8 +98,7 @@ def main():
     folder = os.path.join(args.work, "ops")
     os.makedirs(folder, exist_ok=True)
     lib = ge_runtime.library(args.build)
-    wanted = args.only.split(",") if args.only else CHECKED if args.check else ["*"]
-    names = [n for n in op_cases.CASES if any(n == w or (w.endswith("*") and n.startswith(w[:-1])) for w in wanted)]
+    names = models.chosen(args.only or (",".join(CHECKED) if args.check else ""), op_cases.CASES)
     rows, failed = [], 0
     for name in names:
         model, makers = op_cases.CASES[name]

@@ -371,9 +371,9 @@ def main():
         os.makedirs(os.path.join(args.work, folder), exist_ok=True)
     lib = ge_runtime.library(args.build)
     cases = models.make_cases(args.work)
-    wanted = [c for c in args.only.split(",") if c] or ([] if args.merge else list(cases) if args.all else SUBSET)
+    wanted = models.chosen(args.only, cases) if args.only else [] if args.merge else list(cases) if args.all else SUBSET
     if args.memory:
-        return memory_only(args, cases, [c for c in wanted if c in cases] if args.only else list(cases))
+        return memory_only(args, cases, wanted if args.only else list(cases))
     rows = [r for file in args.merge for r in json.load(open(file))]
     for row in rows:
         print_row(row)

@@ -104,9 +104,15 @@ bool Solve(const std::string& name, const std::vector<ge::ArenaBuffer>& buffers,
   return sound;
 }
 
+int Usage() {
+  std::fprintf(stderr, "usage: planner [--work N] FILE.csv ... | --random BUFFERS\n");
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc < 2) return Usage();
   int64_t work = kWork;
   int failures = 0;
   for (int i = 1; i < argc; ++i) {
@@ -120,6 +126,7 @@ int main(int argc, char** argv) {
       failures += !Solve("random " + std::to_string(count), RandomProblem(count), 64, 0);
       continue;
     }
+    if (argument.starts_with('-')) return Usage();
     std::vector<ge::ArenaBuffer> buffers;
     if (!ReadProblem(argv[i], buffers)) {
       std::fprintf(stderr, "%s: cannot be read\n", argv[i]);
@@ -128,6 +135,5 @@ int main(int argc, char** argv) {
     }
     failures += !Solve(argv[i], buffers, 1, work);
   }
-  if (argc < 2) std::fprintf(stderr, "usage: planner [--work N] FILE.csv ... | --random BUFFERS\n");
-  return argc < 2 || failures > 0 ? 1 : 0;
+  return failures > 0 ? 1 : 0;
 }

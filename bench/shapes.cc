@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
     else
       path = arg;
   }
-  if (path.empty()) {
+  if (path.empty() || path.starts_with('-')) {
     std::fprintf(stderr, "usage: bench_shapes MODEL.om [--shapes N] [--runs M]\n");
     return 1;
   }

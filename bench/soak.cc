@@ -133,6 +133,7 @@ Status Soak(const Options& o) {
 
 int main(int argc, char** argv) {
   ge::rt::Options o;
+  bool known = true;
   for (int i = 1; i < argc; ++i) {
     const std::string_view arg = argv[i];
     if (arg == "--seconds" && i + 1 < argc)
@@ -140,9 +141,9 @@ int main(int argc, char** argv) {
     else if (arg == "--contexts" && i + 1 < argc)
       o.contexts = std::atoi(argv[++i]);
     else
-      o.models.emplace_back(arg);
+      o.models.emplace_back(arg), known &= !arg.starts_with('-');
   }
-  if (o.models.empty() || o.seconds <= 0 || o.contexts < 1) {
+  if (!known || o.models.empty() || o.seconds <= 0 || o.contexts < 1) {
     std::fprintf(stderr, "usage: soak [--seconds N] [--contexts N] MODEL.om ...\n");
     return 1;
   }

@@ -92,4 +92,6 @@ def main():
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[1].startswith("-"):
+        sys.exit(__doc__)
     sys.exit(main())

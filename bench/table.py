@@ -82,11 +82,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", required=True)
     parser.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build", "release"))
-    parser.add_argument("--model", help="a ResNet-50 (default: that of bench/models)")
+    parser.add_argument("--model", help="a ResNet-50 (default: resnet50.onnx in the models folder of --work)")
     args = parser.parse_args()
     model = args.model or os.path.join(args.work, "models", "resnet50.onnx")
     if not os.path.exists(model):
-        sys.exit("%s is not there; bench/models makes it" % model)
+        sys.exit("%s is not there: give a ResNet-50 with --model FILE" % model)
     models = {b: with_batch(model, b, os.path.join(args.work, "table_b%d.onnx" % b)) for b in BATCHES}
     rows = ["operators launched", "intermediate reads", "intermediate writes", "on-chip hit rate, values; with weights (modelled)",
             "main memory traffic (modelled)", "peak memory",

@@ -54,7 +54,7 @@ def main():
     args = parser.parse_args()
     os.makedirs(os.path.join(args.work, "cache"), exist_ok=True)
     lib, cases = ge_runtime.library(args.build), models.make_cases(args.work)
-    wanted = [c for c in args.only.split(",") if c] or CASES
+    wanted = models.chosen(args.only, cases) if args.only else CASES
     ratios = {p: [] for p in args.precision.split(",")}
     for precision, got in ratios.items():
         for case in (c for c in wanted if c in cases):

@@ -97,6 +97,14 @@ endforeach()
 add_test(NAME ops COMMAND ${CMAKE_SOURCE_DIR}/bench/ops --check --build ${CMAKE_BINARY_DIR})
 set_tests_properties(ops PROPERTIES LABELS release_only SKIP_RETURN_CODE 77 TIMEOUT 600 FIXTURES_REQUIRED peer)
 
+# --only that names no case is an error, not a success without cases.
+foreach(bench models ops)
+  add_test(NAME no_such_case_${bench} COMMAND sh -c
+    "${CMAKE_SOURCE_DIR}/bench/${bench} --build ${CMAKE_BINARY_DIR} --only nosuch; code=$?; test $code = 2 || exit $((code == 77 ? 77 : 1))")
+  set_tests_properties(no_such_case_${bench} PROPERTIES LABELS release_only SKIP_RETURN_CODE 77 RESOURCE_LOCK models TIMEOUT 1200
+    FIXTURES_REQUIRED peer)
+endforeach()
+
 # Some random graphs against ONNX Runtime.
 add_test(NAME fuzz_peer COMMAND ${CMAKE_SOURCE_DIR}/tests/peer_ops/fuzz 30 2001)
 set_tests_properties(fuzz_peer PROPERTIES LABELS release_only SKIP_RETURN_CODE 77 TIMEOUT 600 FIXTURES_REQUIRED peer

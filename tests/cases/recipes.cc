@@ -200,8 +200,8 @@ Status SessionsDoNotWait(const fs::path& data, const fs::path& folder) {
 }  // namespace ge
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "case_recipes DATA_FOLDER [--throughput]\n");
+  if (argc < 2 || argv[1][0] == '-') {
+    std::fprintf(stderr, "usage: case_recipes DATA_FOLDER [--throughput]\n");
     return 2;
   }
   if (argc > 2 && std::thread::hardware_concurrency() < 2) {
