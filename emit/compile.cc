@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -186,6 +188,17 @@ std::string SourceOf(const Build& b, const Batch& batch) {
   return source;
 }
 
+// The error of a compiler or linker whose file is past the limit on sizes, or on a full disk; OK if
+// it failed for another reason.
+Status Unwritten(const std::string& file, const std::string& output) {
+  for (const auto& [text, error] : {std::pair{"File size limit exceeded", EFBIG},
+                                    {"File too large", EFBIG},
+                                    {"No space left on device", ENOSPC}})
+    if (output.find(text) != std::string::npos)
+      return Error(Code::kResourceExhausted, file + ": " + std::strerror(error));
+  return {};
+}
+
 Status CompileBatch(Build& b, Batch& batch, int number) {
   std::string source = b.folder.File(fmt::format("b{}.c", number));
   batch.object = b.folder.File(fmt::format("b{}.o", number));
@@ -196,6 +209,7 @@ Status CompileBatch(Build& b, Batch& batch, int number) {
   argv.insert(argv.end(), {"-c", source, "-o", batch.object});
   ProcessResult run = RunProcess(argv);
   if (run.exit_code != 0) {
+    GE_TRY(Unwritten(batch.object, run.output));
     return Error(Code::kInternal,
                  fmt::format("{} failed on generated code ({}):\n{}", b.compiler.id,
                              b.kernels[batch.kernels[0]]->name, run.output.substr(0, 2000)));
@@ -283,8 +297,10 @@ Result<std::string> Link(const Build& b) {
   argv.insert(argv.end(), objects.begin(), objects.end());
   argv.insert(argv.end(), {"-o", out});
   ProcessResult run = RunProcess(argv);
-  if (run.exit_code != 0)
+  if (run.exit_code != 0) {
+    GE_TRY(Unwritten(out, run.output));
     return Error(Code::kInternal, "linking generated code failed:\n" + run.output.substr(0, 2000));
+  }
   if (access(out.c_str(), R_OK) != 0)
     return Error(Code::kInternal, b.compiler.path + " linked generated code and made no file");
   return ReadWholeFile(out);

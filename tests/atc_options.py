@@ -325,7 +325,13 @@ class Works(Case):
             self.assertNotIn(text, self.works(file, "--log=info", model=model))
             self.assertNotIn(text, self.works(line + "off", "--log=info", model=model))
             self.assertIn(text, self.works(file, line + "on", "--log=info", model=model))
-        self.assertIn("[NoSuchPass]", self.works("--optimization_switch=NoSuchPass:off"))
+        steps = ["layout", "cube", "winograd", "order", "strips", "recompute", "spill"]
+        for option in ("--optimization_switch=" + ";".join(s + ":off" for s in ["NoSuchPass"] + steps),
+                       "--disable_passes=" + ",".join(["NoSuchPass"] + steps)):
+            said = self.works(option)
+            self.assertIn("[NoSuchPass] names no pass or rule", said)
+            self.assertEqual(said.count("names no pass"), 1)
+            self.assertTrue(all(step in self.description()["policy"] for step in steps))
         for option, text in (("--oo_level=O1", "opt=1"), ("--oo_constant_folding=false", "constant_folding"),
                              ("--oo_dead_code_elimination=false", "dead_code"), ("--disable_passes=cse", "off=cse"),
                              ("--op_select_implmode=high_precision", "conv_tolerance=0 "),

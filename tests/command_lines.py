@@ -92,7 +92,7 @@ class Atc(unittest.TestCase):
         self.refused(self.atc("--log=loud"), "E10010", "loud")
 
     def test_chip(self):
-        self.refused(self.atc("--soc_version=pdp11"), "", "pdp11")
+        self.refused(self.atc("--soc_version=pdp11"), "E10001", "pdp11", "x86-64-v3")
 
     def test_ascend_compiles_for_the_host(self):
         status, out, _ = self.atc("--soc_version=Ascend310P3")
@@ -243,6 +243,17 @@ class Ge(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("/dev/full: cannot write", err)
 
+    def test_profile_of_bench(self):
+        """The peak is the model's, not that of the buffers that measure the memory's rate."""
+        path, peaks = os.path.join(self.folder.name, "peak.json"), []
+        for option in ((), ("--per-kernel", "2")):
+            status, out, err = run("ge", "bench", self.om, "--seconds", "0.1", "--json", path, *option)
+            self.assertEqual(status, 0, err)
+            with open(path) as f:
+                peaks.append(json.load(f)["peak_rss_mb"])
+        self.assertIn("estimate, one worker", out)
+        self.assertLess(peaks[1], peaks[0] + 32)
+
     def test_bench(self):
         path = os.path.join(self.folder.name, "bench.json")
         status, out, _ = run("ge", "bench", self.om, "--seconds", "0.2", "--json", path, "--threads", "2")
@@ -261,6 +272,14 @@ class Ge(unittest.TestCase):
             done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=300)
             self.assertIn(done.returncode, (1, 255), done.stderr)
             self.assertNotEqual(done.stderr + done.stdout, "")
+        # Kernels that are kept leave the linker alone to meet the limit.
+        cached = ["--model=" + os.path.join(MODELS, "conv.onnx"), "--framework=5", "--output=" + out,
+                  "--cache_dir=" + os.path.join(self.folder.name, "kept")]
+        self.assertEqual(run("atc", *cached)[0], 0)
+        command = "ulimit -f 4; exec '%s' %s" % (os.path.join(BUILD, "bin", "atc"), " ".join("'%s'" % a for a in cached))
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=300)
+        self.assertIn("E13004", done.stderr)
+        self.assertIn("File too large", done.stderr)
 
     def test_instances(self):
         path = os.path.join(self.folder.name, "instances.json")
@@ -309,6 +328,12 @@ class Ge(unittest.TestCase):
         with open(first) as a, open(second) as b:
             self.assertEqual(a.read(), b.read())
 
+    def test_opt_lists_names(self):
+        status, out, _ = run("ge", "opt", "--list")
+        self.assertEqual(status, 0)
+        for name in ("cse", "layer_norm", "winograd"):  # a pass, a rule, another step
+            self.assertIn("  %s\n" % name, out)
+
     def test_opt_refuses_unknown_passes(self):
         status, _, err = run("ge", "opt", os.path.join(MODELS, "conv.onnx"), "--passes", "csee")
         self.assertNotEqual(status, 0)
@@ -350,6 +375,23 @@ class Ge(unittest.TestCase):
         status, _, err = run("ge", "run", path)
         self.assertEqual(status, 1)
         self.assertIn("damaged.om", err)
+
+
+class Usage(unittest.TestCase):
+    """Programs and scripts that take files say what they take when they are given an option that they do not know."""
+
+    def test_unknown_options(self):
+        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        programs = [[os.path.join(os.path.abspath(BUILD), "bin", name)] for name in ("bench_planner", "bench_shapes", "soak", "bench_kernels", "case_recipes")]
+        scripts = [[sys.executable, os.path.join(root, name)]
+                   for name in ("bench/loop.py", "bench/chain.py", "bench/streams.py", "tests/make_models.py")]
+        with tempfile.TemporaryDirectory() as folder:
+            for command in programs + scripts:
+                done = subprocess.run(command + ["--help"], capture_output=True, text=True, timeout=60, cwd=folder)
+                self.assertNotEqual(done.returncode, 0, command)
+                self.assertRegex(done.stderr, r"usage: |  python3 \w+/\w+\.py ")
+                self.assertNotIn("Traceback", done.stderr)
+                self.assertEqual(os.listdir(folder), [])
 
 
 if __name__ == "__main__":

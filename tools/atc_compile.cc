@@ -195,8 +195,6 @@ Fault FillRequest(const AtcOptions& o, Plan* p, std::vector<std::string>* notes)
                                                     : NodeOrder::kModel;
   r.policy.interpret_kernels = o.Has("interpret");
   r.policy.reuse_memory = !o.Is("disable_reuse_memory", "1");
-  for (const std::string& name : SplitList(o.Get("disable_passes"), ','))
-    if (!name.empty()) r.policy.disabled.insert(name);
   if (Fault f = ApplySwitches(o, &r.policy, notes); f.any()) return f;
   if (Fault f = ApplyPrecision(o, &r.policy); f.any()) return f;
   if (Fault f = ReadPrecision(o, &p->precision); f.any()) return f;

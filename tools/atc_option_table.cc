@@ -87,7 +87,8 @@ constexpr OptionRow kOptions[] = {
     {"disable_reuse_memory", kModel, kWorks, kZeroOne, "0", "1: no two values share memory",
      "ge.exec.disableReuseMemory"},
     {"fusion_switch_file", kModel, kWorks, kFile, "FILE",
-     "passes and rules on or off: lines Name:off, or JSON {\"Switch\": {\"GraphFusion\": ...}}",
+     "passes and rules (ge opt --list prints them) on or off: lines Name:off, or JSON {\"Switch\": "
+     "{\"GraphFusion\": ...}}",
      "ge.fusionSwitchFile"},
     {"optimization_switch", kModel, kWorks, kText, "\"Name:off;Other:on\"",
      "the same on the command line; it wins", "ge.optimizationSwitch"},
@@ -195,7 +196,8 @@ constexpr OptionRow kOptions[] = {
     {"opt_level", kDebug, kWorks, kChoice, "2|1|0",
      "0: nothing optimised, 1: algebra only, 2: all"},
     {"disable_passes", kDebug, kWorks, kText, "NAMES",
-     "comma-separated names of passes and rules to leave out"},
+     "comma-separated names of passes, rules and other steps to leave out (ge opt --list prints "
+     "them)"},
     {"cc", kDebug, kWorks, kText, "COMPILER",
      "C compiler for the kernels (default: $GE_CC, clang-19, clang, gcc)"},
     {"cache_dir", kDebug, kWorks, kText, "DIR",

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "soc/soc.h"
 #include "tools/suggest.h"
 
 namespace ge {
@@ -288,6 +289,8 @@ Fault CheckValues(const AtcOptions& options, std::vector<std::string>* notes) {
       notes->push_back(fmt::format("[--{}] is accepted without effect: {}", name, row.help));
   }
   if (Fault f = CheckRefused(options); f.any()) return f;
+  if (const auto soc = FindSoc(ChipOf(options), nullptr); !soc.ok())
+    return {"E10001", soc.status().message(), "one of the known chips, or leave it out"};
   if (Fault f = CheckPairs(options); f.any()) return f;
   return CheckRequired(options);
 }

@@ -10,8 +10,10 @@
 #include "driver/compile.h"
 #include "driver/pipeline.h"
 #include "fuse/fuse.h"
+#include "opt/rule.h"
 #include "tools/graph_export.h"
 #include "tools/suggest.h"
+#include "tools/switches.h"
 #include "tools/verbs.h"
 
 namespace ge {
@@ -22,9 +24,18 @@ struct OptOptions {
   bool all = false, list = false, layouts = false, report = false;
 };
 
+void PrintNames() {
+  fmt::print("passes, for --passes and for --disable_passes of atc:\n");
+  for (const Pass* p : AllPasses()) fmt::print("  {}\n", p->name);
+  fmt::print("rules, for --disable_passes:\n");
+  for (const Rule* r : AllRules()) fmt::print("  {}\n", r->name);
+  fmt::print("other steps, for --disable_passes:\n");
+  for (std::string_view step : kSteps) fmt::print("  {}\n", step);
+}
+
 Status Opt(const OptOptions& o) {
   if (o.list) {
-    for (const Pass* p : AllPasses()) std::printf("%s\n", std::string(p->name).c_str());
+    PrintNames();
     return {};
   }
   if (o.model.empty()) return Invalid("give a .ir or .onnx file, or --list");
@@ -88,7 +99,7 @@ void AddOptVerb(CLI::App& app, int& exit_code) {
   verb->add_flag("--all", o->all, "the whole pass list");
   verb->add_flag("--layouts", o->layouts, "then choose memory layouts");
   verb->add_flag("--report", o->report, "print rewrites and near misses to standard error");
-  verb->add_flag("--list", o->list, "print the names of the passes");
+  verb->add_flag("--list", o->list, "print the names of passes, rules and other steps");
   verb->callback([o, &exit_code] { exit_code = ExitCode(Opt(*o)); });
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -51,7 +52,7 @@ std::string Own(const std::string& name) {
 }
 
 bool Known(const std::string& name) {
-  if (name == "layout" || name == "cube" || FindPass(name) != nullptr) return true;
+  if (std::ranges::count(kSteps, name) > 0 || FindPass(name) != nullptr) return true;
   for (const Rule* r : AllRules())
     if (r->name == name) return true;
   return false;
@@ -73,7 +74,8 @@ void Apply(const Switch& s, bool regions, Policy* policy, std::vector<std::strin
   }
   const std::string name = Own(s.first);
   if (!Known(name)) {
-    notes->push_back(fmt::format("[{}] names no pass or rule of this version", s.first));
+    notes->push_back(fmt::format(
+        "[{}] names no pass or rule of this version; ge opt --list prints all", s.first));
   } else if (s.second) {
     policy->disabled.erase(name);
   } else {
@@ -176,6 +178,8 @@ Fault ApplySwitches(const AtcOptions& options, Policy* policy, std::vector<std::
   if (Fault f = ReadLines(options.Get("optimization_switch"), ';', "optimization_switch", &last);
       f.any())
     return f;
+  for (const std::string& name : SplitList(options.Get("disable_passes"), ','))
+    if (!name.empty()) Apply({name, false}, false, policy, notes);
   if (options.Is("oo_constant_folding", "false")) policy->disabled.insert("constant_folding");
   if (options.Is("oo_dead_code_elimination", "false")) policy->disabled.insert("dead_code");
   ApplyStreams(options, policy);
