@@ -13,6 +13,7 @@
 #include "ir/expand.h"
 #include "ir/opdef.h"
 #include "ops/attend.h"
+#include "ops/dot.h"
 #include "ops/shapes.h"
 
 namespace ge {
@@ -242,6 +243,11 @@ Status InferMaskScores(InferContext& c) {
   if (c.Has(kMaskIn) && (c.In(kMaskIn).rank() > 4 || c.In(kMaskIn).rank() < 1))
     return c.Fault(fmt::format("the mask {} must have rank 1 to 4", ShapeText(c.In(kMaskIn).dims)));
   if (!c.Elems(kPast)) return c.Fault("the length of the past is not known");
+  if (c.Has(kMaskIn)) {
+    Dims scores = c.In(kRaw).dims;
+    scores.back() = c.In(kMaskIn).dims.back();  // may be shorter: see MaskAt
+    GE_TRY(CheckBroadcastsTo(c, c.In(kMaskIn).dims, scores));
+  }
   CopyType(c, 0, 0);
   return {};
 }
@@ -253,15 +259,10 @@ Val Condition(tile::Builder& b, Expr e) { return b.Cast(b.Index(e), DType::kBool
 Val MaskAt(Lowering& l, const Index& i, Val lowest) {
   auto& b = l.b;
   const Dims& mask = l.In(kMaskIn).dims;
-  Index at;
-  for (size_t d = 0; d < mask.size(); ++d) {
-    const Expr k = i[4 - mask.size() + d];
-    at.push_back(mask[d].IsConst(1) && !l.Out(0).dims[4 - mask.size() + d].IsConst(1) &&
-                         d + 1 < mask.size()
-                     ? Expr(0)
-                     : k);
-  }
-  if (mask.back().IsConst(1)) at.back() = 0;
+  Dims full = l.Out(0).dims;
+  full.back() = mask.back();
+  Index at = BroadcastIndex(mask, full, i);
+  if (!mask.back().IsConst()) at.back() = Select(Eq(mask.back(), 1), 0, at.back());
   if (l.In(kMaskIn).dtype == DType::kBool)
     return b.Select(l.LoadOr(kMaskIn, at, BoolConst(b, false)), Like(lowest, 0), lowest);
   return l.LoadOr(

@@ -23,15 +23,16 @@ namespace {
 
 struct Activation {
   const char* name;
+  int takes;           // numbers: none, alpha, or alpha and beta
   double alpha, beta;  // defaults
 };
 
-constexpr Activation kActivations[] = {{"relu", 0, 0},         {"tanh", 0, 0},
-                                       {"sigmoid", 0, 0},      {"affine", 1, 0},
-                                       {"leakyrelu", 0.01, 0}, {"thresholdedrelu", 1, 0},
-                                       {"scaledtanh", 1, 1},   {"hardsigmoid", 0.2, 0.5},
-                                       {"elu", 1, 0},          {"softsign", 0, 0},
-                                       {"softplus", 0, 0}};
+constexpr Activation kActivations[] = {{"relu", 0, 0, 0},         {"tanh", 0, 0, 0},
+                                       {"sigmoid", 0, 0, 0},      {"affine", 2, 1, 0},
+                                       {"leakyrelu", 1, 0.01, 0}, {"thresholdedrelu", 1, 1, 0},
+                                       {"scaledtanh", 2, 1, 1},   {"hardsigmoid", 2, 0.2, 0.5},
+                                       {"elu", 1, 1, 0},          {"softsign", 0, 0, 0},
+                                       {"softplus", 0, 0, 0}};
 
 std::string Lower(std::string s) {
   std::transform(s.begin(), s.end(), s.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -153,8 +154,19 @@ Recurrent::Recurrent(Lowering& lowering, int num_gates,
   const int64_t wanted = Directions(l.Str("direction", "forward")) * activations_per_direction;
   while (static_cast<int64_t>(activations.size()) < wanted)
     activations.push_back(default_activations[activations.size() % default_activations.size()]);
-  alpha = AttrOr<std::vector<float>>(l.node, "activation_alpha", {});
-  beta = AttrOr<std::vector<float>>(l.node, "activation_beta", {});
+  // Functions take the given numbers in turn, those that have none pass.
+  const auto alphas = AttrOr<std::vector<float>>(l.node, "activation_alpha", {});
+  const auto betas = AttrOr<std::vector<float>>(l.node, "activation_beta", {});
+  for (size_t i = 0, a = 0, k = 0; i < activations.size(); ++i) {
+    const Activation* f = FindActivation(activations[i]);
+    GE_CHECK(f, "activation " + activations[i]);
+    const auto next = [](const std::vector<float>& given, bool takes, size_t& at,
+                         double otherwise) {
+      return takes && at < given.size() ? given[at++] : static_cast<float>(otherwise);
+    };
+    alpha.push_back(next(alphas, f->takes > 0, a, f->alpha));
+    beta.push_back(next(betas, f->takes > 1, k, f->beta));
+  }
   clip = l.Float("clip", 0);
 }
 
@@ -241,8 +253,7 @@ Val Recurrent::Apply(int number, Val v) const {
   auto& b = l.b;
   const Activation* f = FindActivation(activations[number]);
   GE_CHECK(f, "activation " + activations[number]);
-  const double a = number < static_cast<int>(alpha.size()) ? alpha[number] : f->alpha;
-  const double k = number < static_cast<int>(beta.size()) ? beta[number] : f->beta;
+  const double a = alpha[number], k = beta[number];
   const std::string name = f->name;
   const Val x = b.Let(v), zero = Like(x, 0), one = Like(x, 1);
   if (name == "relu") return Max(x, zero);
@@ -262,11 +273,7 @@ Val Recurrent::Apply(int number, Val v) const {
 Val Recurrent::Activate(const Chunk& c, int k, Val v) const {
   const int n = activations_per_direction;
   if (dirs.IsConst(1)) return Apply(k, v);
-  auto parameter = [&](const std::vector<float>& p, int i) {
-    return i < static_cast<int>(p.size()) ? p[i] : -1.0F;
-  };
-  if (activations[k] == activations[k + n] && parameter(alpha, k) == parameter(alpha, k + n) &&
-      parameter(beta, k) == parameter(beta, k + n))
+  if (activations[k] == activations[k + n] && alpha[k] == alpha[k + n] && beta[k] == beta[k + n])
     return Apply(k, v);
   const Val x = l.b.Let(v);
   return l.b.Select(l.b.Cast(l.b.Index(Eq(c.dir, 0)), DType::kBool), Apply(k, x), Apply(k + n, x));

@@ -16,13 +16,16 @@ struct Range {
   Expr start = 0, step = 1, length;
 };
 
-// Far limits (INT64_MAX means "to the end") must not overflow when a dim is added.
+// Far limits (INT64_MAX means "to the end") must not overflow when a dim is added, also where they
+// come with the data.
 Expr Tame(Expr e) {
-  if (!e.IsConst()) return e;
-  return std::clamp<int64_t>(e.value(), -(int64_t{1} << 60), int64_t{1} << 60);
+  constexpr int64_t kFar = int64_t{1} << 60;
+  if (e.IsConst()) return std::clamp(e.value(), -kFar, kFar);
+  return ProvablyLe(-kFar, e) ? e : Max(e, -kFar);
 }
 
-// numpy's range of an axis of `dim` elements.
+// ONNX's range of an axis of `dim` elements: unlike numpy's, a start before the first element is
+// the first one for negative steps too.
 Range ClampedRange(Expr start, Expr end, Expr step, Expr dim) {
   auto from_end = [&](Expr e) {
     e = Tame(e);
@@ -39,7 +42,8 @@ Range ClampedRange(Expr start, Expr end, Expr step, Expr dim) {
   Range up{clamp(start, 0, dim), step, 0};
   up.length = Max(CeilDiv(clamp(end, 0, dim) - up.start, step), 0);
   if (ProvablyLt(0, step)) return up;
-  Range down{clamp(start, -1, dim - 1), step, 0};
+  const Expr first = ProvablyLt(0, dim) ? Expr(0) : Min(0, dim - 1);  // -1 if there is none
+  Range down{clamp(start, first, dim - 1), step, 0};
   down.length = Max(CeilDiv(down.start - clamp(end, -1, dim - 1), Expr(0) - step), 0);
   if (ProvablyLt(step, 0)) return down;
   Expr positive = Lt(0, step), safe = Select(Eq(step, 0), 1, step);

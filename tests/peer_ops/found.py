@@ -103,6 +103,36 @@ def loops(c):
           {"yes": np.array(True), "at": rng.integers(-4, 4, (1, 5, 2))})
 
 
+def far_slices(c):
+    most, least = 2 ** 63 - 1, -2 ** 63
+    x = f32(8)
+    for i, (start, end, step) in enumerate(((2, least, -1), (most, least, -1), (least, most, 1), (0, least, 1),
+                                            (-20, -30, -1), (-20, 3, 2), (5, -3, -1))):
+        limits = {"s": ints(start), "e": ints(end), "a": ints(0), "p": ints(step)}
+        one(c, f"slice_far_{i}", "Slice", {"x": x}, T.FLOAT, limits)
+        one(c, f"slice_far_run_{i}", "Slice", {"x": x, "s": ints(start), "e": ints(end)}, T.FLOAT,
+            {"a": ints(0), "p": ints(step)})
+
+
+def cells(c):
+    """activation_alpha is given to the functions that take it, in turn."""
+    x, w, r = f32(4, 2, 3), f32(2, 20, 3), f32(2, 20, 5)
+    functions = ["Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "Tanh", "Elu"]
+    one(c, "lstm_alpha", "LSTM", {"x": x, "w": w[:1], "r": r[:1]}, [T.FLOAT, T.FLOAT, T.FLOAT], outputs=3,
+        hidden_size=5, activations=functions[:3], activation_alpha=[0.5])
+    one(c, "lstm_alpha_beta_both", "LSTM", {"x": x, "w": w, "r": r}, [T.FLOAT, T.FLOAT, T.FLOAT], outputs=3,
+        hidden_size=5, direction="bidirectional", activations=functions, activation_alpha=[0.5, 0.3, 0.7],
+        activation_beta=[0.4])
+
+
+def open_masks(c):
+    """A dim of a mask that is 1 only at run time is repeated."""
+    q, k, v = f32(2, 2, 3, 8), f32(2, 2, 4, 8), f32(2, 2, 4, 8)
+    for i, shape in enumerate(((1, 1, 3, 4), (2, 1, 3, 4), (1, 2, 1, 4), (2, 2, 3, 4))):
+        one(c, f"attention_open_mask_{i}", "Attention", {"q": q, "k": k, "v": v, "m": f32(*shape)}, T.FLOAT,
+            symbols=["m"], opset=23)
+
+
 def strings(c):
     x = {"x": WORDS}
     add = lambda name, op, consts=(), **more: one(c, "string_" + name, op, x, T.STRING, consts, **more)
@@ -141,7 +171,7 @@ def strings(c):
 
 def main():
     c = Cases(sys.argv[1])
-    for family in (numbers, sizes, norms, attention, loops, strings):
+    for family in (numbers, sizes, norms, attention, loops, far_slices, cells, open_masks, strings):
         family(c)
     for line in c.refused:
         print("peer refuses", line)
