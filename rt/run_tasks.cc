@@ -68,8 +68,7 @@ Result<int64_t> Run::State::IntegerAt(int32_t buffer, int64_t element) const {
     case DType::kU16: return *reinterpret_cast<const uint16_t*>(data);
     case DType::kI32: return *reinterpret_cast<const int32_t*>(data);
     case DType::kU32: return *reinterpret_cast<const uint32_t*>(data);
-    case DType::kI64:  // the least number means "not known" here, "to the start" to exporters
-      return std::max(*reinterpret_cast<const int64_t*>(data), om::kNoSize + 1);
+    case DType::kI64: return *reinterpret_cast<const int64_t*>(data);
     case DType::kU64: return static_cast<int64_t>(*reinterpret_cast<const uint64_t*>(data));
     default: return Invalid("reads a value that is no integer");
   }

@@ -178,6 +178,9 @@ void Run::State::ResetLate() {
 Status Run::State::Bind(int32_t symbol, int64_t value) {
   const auto s = static_cast<size_t>(symbol);
   const om::Symbol& record = plan.symbols[s];
+  // A model's data may hold the least number ("to the start" of a Slice), which means "not known"
+  // here.
+  if (value == om::kNoSize) ++value;
   if (value < record.lo || value > record.hi || value % record.multiple_of != 0) {
     return CheckSymbolValue(record, value, "a size");
   }
