@@ -29,7 +29,7 @@ std::string Guard(const Match& m) {
 }
 
 ValueId InFloats(const Match& m, Patch& p) {
-  const Constant w = m.constant("w");
+  const Constant& w = m.constant("w");
   std::vector<double> values = *Numbers(w);
   if (m["zw"] != kNone) {
     const std::vector<double> zeros = *Numbers(m.constant("zw"));
