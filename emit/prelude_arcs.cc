@@ -4,10 +4,13 @@
 //   asin(x)  = x + x^3 P(x^2) up to 1/2, else pi/2 - 2 asin(sqrt((1 - x) / 2)); acos from the same
 //   tan(x)   = sin(r) / cos(r) or the negative inverse, x = k pi/2 + r
 //   sinh(x)  = x + x^3 P(x^2) up to 1, else h - 1/(4h), cosh(x) = h + 1/(4h), with h = exp(|x|)/2
-//   asinh(x) = log1p(x + x^2 / (1 + sqrt(x^2 + 1))), acosh(x) = log1p(t + sqrt(2t + t^2)), t = x -
-//   1, atanh(x) = log1p(2x / (1 - x)) / 2 pow(x,y) = 2^(y log2|x|) in f64, where polynomials do for
-//   half an ulp of f32 fmod(x,y) = x - y trunc(x / y) in f64, exact while the quotient is below
-//   2^28
+//
+//   asinh(x) = log1p(x + x^2 / (1 + sqrt(x^2 + 1)))
+//   acosh(x) = log1p(t + sqrt(2t + t^2)), t = x - 1
+//   atanh(x) = log1p(2x / (1 - x)) / 2
+//
+//   pow(x,y)  = 2^(y log2|x|) in f64, where polynomials do for half an ulp of f32
+//   fmod(x,y) = x - y trunc(x / y) in f64, exact while the quotient is below 2^28
 //
 // Errors are at most 4 ulp (emit/math_test.cc).
 #include "emit/prelude.h"

@@ -50,8 +50,7 @@ class AttendLowering {
     const int64_t chunks = std::max<int64_t>(HintValue(batches_), 1);
     const int64_t fits = std::max<int64_t>(soc.l2_bytes / 4 / (4 * keys), 16);
     const int64_t wanted = std::min(kBlockRows, fits);
-    groups_ =
-        rows_.IsConst() ? std::clamp<int64_t>(8 / chunks, 1, (rows + wanted - 1) / wanted) : 1;
+    groups_ = rows_.IsConst() ? std::clamp<int64_t>(8 / chunks, 1, CeilOf(rows, wanted)) : 1;
     group_ = CeilDiv(rows_, groups_);
     const Expr block = rows_.IsConst() ? CeilDiv(group_, CeilDiv(group_, wanted)) : Expr(wanted);
     block_ = block.value();

@@ -13,8 +13,6 @@ namespace ge {
 
 namespace {
 
-int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // Nanoseconds to read `bytes` that were last read when `between` other bytes had not been yet.
 double ReadNs(double bytes, double between, const SocSpec& soc) {
   const double rate = between <= static_cast<double>(soc.l2_bytes) / 2 ? soc.l2_gb_per_s

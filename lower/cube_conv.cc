@@ -177,7 +177,7 @@ class ConvLowering {
     const int64_t c = s_.ChannelsPerGroup();
     return in_.c0 == 16 && c % 16 == 8 && c <= kMostHalves ? 8 : in_.c0;
   }
-  int64_t Batches() const { return (s_.ChannelsPerGroup() + StepChannels() - 1) / StepChannels(); }
+  int64_t Batches() const { return CeilOf(s_.ChannelsPerGroup(), StepChannels()); }
   int64_t Depth() const { return Batches() * StepChannels() * s_.kh * s_.kw; }
 
   void Choose() {
@@ -194,7 +194,7 @@ class ConvLowering {
     tile_ = build_.Tile(row_pixels_, per_group, WholePanels(), Units() == 1, pairs_ ? 2 : 1);
     nb_ = tile_.nv * soc_.F32Lanes();
     last_ = Units() == 1 && HasNarrowPanel(per_group, tile_.nv, soc_) ? soc_.F32Lanes() : nb_;
-    panels_ = (per_group + nb_ - 1) / nb_;
+    panels_ = CeilOf(per_group, nb_);
     const double ns = static_cast<double>(Depth() * nb_) / MacsPerCycle(soc_, pairs_ ? 2 : 1) /
                       soc_.ghz;  // of a pixel
     const int64_t panels = panels_ * Units();

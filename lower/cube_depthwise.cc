@@ -235,8 +235,8 @@ class DepthwiseLowering {
   // Tiles of about the same width over all columns, of which those with windows that are cut, the
   // first `left` and those from `right` on, are not in a loop.
   void KnownColumns(LoweringContext& c, const Place& at, int64_t left, int64_t right) {
-    const int64_t columns = s_.ow.value(), count = (columns + columns_ - 1) / columns_,
-                  width = (columns + count - 1) / count;
+    const int64_t columns = s_.ow.value(), count = CeilOf(columns, columns_),
+                  width = CeilOf(columns, count);
     int64_t first = 0, end = columns;
     auto edge = [&](int64_t x, int64_t m) { Tile(c, at, x, static_cast<int>(m), true); };
     for (; first < left; first += std::min(width, columns - first))

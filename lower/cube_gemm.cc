@@ -25,8 +25,6 @@ double StepCycles(const GemmTile& t, const SocSpec& soc) {
   return std::max({fma, loads, kFmaLatency}) + 0.25;
 }
 
-int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 }  // namespace
 
 int MaxRows(const SocSpec& soc, int nv) {

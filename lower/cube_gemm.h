@@ -12,6 +12,9 @@
 
 namespace ge {
 
+// a / b, rounded up, of positive numbers.
+inline int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 // m rows times nv vectors of columns, all accumulators in registers.
 struct GemmTile {
   int m = 1, nv = 1;

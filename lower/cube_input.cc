@@ -207,7 +207,7 @@ int64_t RowsPerChunk(const SocSpec& soc, double ns_per_row, int64_t rows, double
       std::max<int64_t>(1, static_cast<int64_t>(8 / std::max(other_chunks, 1.0)));
   const int64_t most =
       std::max<int64_t>(1, static_cast<int64_t>(100000 / std::max(ns_per_row, 1.0)));
-  int64_t chunk = std::max(least, (rows + wanted - 1) / wanted);
+  int64_t chunk = std::max(least, CeilOf(rows, wanted));
   return std::min(rows, std::min(chunk, std::max(most, least)));
 }
 

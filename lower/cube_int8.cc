@@ -76,7 +76,7 @@ struct PackedB {
 PackedB PackBytes(CubeBuild& build, ValueId source, const std::string& form, int64_t depth,
                   int64_t columns, int planes, int nb, std::vector<int64_t> zeros, int64_t times,
                   std::function<int64_t(int64_t k, int64_t col)> at) {
-  const int64_t panels = (columns + nb - 1) / nb;
+  const int64_t panels = CeilOf(columns, nb);
   // Element of B' at (k, col); `at` gives its place in the constant, or -1 where there is none.
   auto element = [zeros = std::move(zeros), at = std::move(at)](const Constant& c, int64_t k,
                                                                 int64_t col) -> int64_t {
@@ -161,7 +161,7 @@ class ByteConv {
   }
 
  private:
-  int64_t Blocks() const { return (s_.c.value() + in_.c0 - 1) / in_.c0; }
+  int64_t Blocks() const { return CeilOf(s_.c.value(), in_.c0); }
   int64_t Depth() const { return planes_ * Blocks() * in_.c0 * s_.kh * s_.kw; }
   // One block of channels: a row of the window is one run of bytes.
   bool RowOfWindow() const { return Blocks() == 1 && s_.dw == 1 && in_.sx.IsConst(in_.c0); }
@@ -177,7 +177,7 @@ class ByteConv {
     }
     tile_ = ByteTile(build_, pixels_, HintValue(pixels_), o_);
     nb_ = tile_.nv * soc_.F32Lanes();
-    panels_ = (o_ + nb_ - 1) / nb_;
+    panels_ = CeilOf(o_, nb_);
     const double ns =
         static_cast<double>(Depth() * nb_) / MacsPerCycle(soc_, 4) / soc_.ghz;  // of a pixel
     rows_outside_ = build_.fixed.order.empty()
@@ -394,7 +394,7 @@ class ByteMatMul {
     const int64_t rows = HintValue(rows_);
     tile_ = ByteTile(build_, rows_, rows_.IsConst() ? rows : std::max<int64_t>(rows, 64), n_);
     nb_ = tile_.nv * soc_.F32Lanes();
-    panels_ = (n_ + nb_ - 1) / nb_;
+    panels_ = CeilOf(n_, nb_);
     const double ns_per_row =
         static_cast<double>(planes_ * depth_ * nb_) / MacsPerCycle(soc_, 4) / soc_.ghz;
     auto round = [&](double r) {

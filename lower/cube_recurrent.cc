@@ -31,9 +31,9 @@ class RecurrentLowering {
     const Expr batch = p[AttrOr<int64_t>(node_, "layout", 0) != 0 ? 0 : 1];
     const bool lengths = node_.inputs.size() > 3 && node_.inputs[3] != kNone;
     const int64_t entries = std::max<int64_t>(HintValue(batch), 1);
-    const int64_t groups = (entries + kMostRows - 1) / kMostRows;
+    const int64_t groups = CeilOf(entries, kMostRows);
     // Entries of different lengths walk time each on its own.
-    dots_.rows = lengths ? 1 : batch.IsConst() ? (entries + groups - 1) / groups : 4;
+    dots_.rows = lengths ? 1 : batch.IsConst() ? CeilOf(entries, groups) : 4;
     tile_ = ChooseTile(dots_.rows, hidden_ * GatesOf(node_), soc, 0, static_cast<int>(dots_.rows));
     nb_ = tile_.nv * soc.F32Lanes();
     dots_.sums = [this](const Recurrent::Chunk& c, int state, Expr first, Expr count,
@@ -55,7 +55,7 @@ class RecurrentLowering {
   }
 
  private:
-  int64_t Panels(int64_t columns) const { return (columns + nb_ - 1) / nb_; }
+  int64_t Panels(int64_t columns) const { return CeilOf(columns, nb_); }
 
   void PackWeights() {
     const int64_t hidden = hidden_, dirs = dirs_, nb = nb_;

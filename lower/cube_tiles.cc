@@ -14,8 +14,6 @@ constexpr int kSide = 16, kMostTiles = 4;
 constexpr int kForms[][2] = {{2, 2}, {4, 1}, {3, 1}, {1, 4}, {1, 3}, {2, 1}, {1, 2}, {1, 1}};
 constexpr double kLoadCycles = 12;  // of a tile: 8 from L1, more from L2
 
-int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 GemmTile EvenTile(int64_t rows, int mt, int nt) {
   return {static_cast<int>(CeilOf(rows, CeilOf(rows, int64_t{kSide} * mt))), nt};
 }

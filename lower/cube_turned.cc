@@ -17,7 +17,7 @@ TurnedOutput::TurnedOutput(CubeBuild& build, const ConvShape& s) : build_(build)
   if (s.o.value() * HintValue(s.ow) < kLeast) return;
   for (ValueId v : build.region.outputs)
     if (!build.g.value(v).type.layout.IsNd()) return;
-  pitch_ = (s.o.value() + kChannels - 1) / kChannels * kChannels + kChannels;  // no power of two
+  pitch_ = CeilOf(s.o.value(), kChannels) * kChannels + kChannels;  // no power of two
   temp_ = build.AddTemp(s.n * s.ow * (pitch_ * 4));
 }
 

@@ -72,8 +72,6 @@ void WeightTransform(const double (&w)[3][3], double (&u)[kIn][kIn]) {
   }
 }
 
-int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // Tiles along a side, and channels as the input's blocks hold them.
 Expr TilesOf(Expr extent) { return CeilDiv(extent, kOut); }
 int64_t BlockedChannels(int64_t c) { return CeilOf(c, kBlock) * kBlock; }

@@ -29,8 +29,6 @@ constexpr double kGain = 0.85;       // must beat the direct form by this
 constexpr int64_t kLeastTiles = 28;  // of a row
 constexpr double kPlaces[] = {0, 1, -1, 2, -2};  // and infinity
 
-int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // U = G w of one window of `taps`.
 void WeightTransform(const std::array<double, 5>& w, int taps, std::array<double, kPoints>& u) {
   static constexpr double kScale[] = {1.0 / 4, -1.0 / 6, -1.0 / 6, 1.0 / 24, 1.0 / 24};

@@ -116,9 +116,4 @@ SizeRef AddConstSize(Plan* plan, int64_t value) {
   return AddSize(plan, std::span(&code, 1));
 }
 
-SizeRef AddSymbolSize(Plan* plan, int32_t symbol) {
-  const SizeCode code{SizeOp::kSymbol, symbol};
-  return AddSize(plan, std::span(&code, 1));
-}
-
 }  // namespace ge::om

@@ -36,6 +36,5 @@ inline std::span<const SizeCode> CodeOf(const Plan& plan, SizeRef size) {
 // Appends a size; returns its reference.
 SizeRef AddSize(Plan* plan, std::span<const SizeCode> code);
 SizeRef AddConstSize(Plan* plan, int64_t value);
-SizeRef AddSymbolSize(Plan* plan, int32_t symbol);
 
 }  // namespace ge::om

@@ -8,14 +8,11 @@
 #include <algorithm>
 
 #include "ir/opdef.h"
+#include "opt/facts.h"
 #include "opt/pass.h"
 
 namespace ge {
 namespace {
-
-bool IsPlain(const Node& n, std::string_view name) {
-  return !n.dead && n.op->domain.empty() && n.op->name == name;
-}
 
 int64_t AxisOf(const Graph& g, const Node& n) {
   const int64_t axis = AttrOr<int64_t>(n, "axis", 0);

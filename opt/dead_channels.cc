@@ -10,11 +10,9 @@
 // it. The numbers stay the same as long as they are finite: 0 * infinity is not computed.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
-#include <span>
 
 #include "ir/opdef.h"
 #include "ir/patch.h"
@@ -34,14 +32,6 @@ constexpr std::array<std::string_view, 27> kByElement = {
 // Operators that keep channels (axis 1) apart.
 constexpr std::array<std::string_view, 4> kPools = {"AveragePool", "GlobalAveragePool",
                                                     "GlobalMaxPool", "MaxPool"};
-
-bool IsOneOf(std::span<const std::string_view> names, const Node& n) {
-  return n.op->domain.empty() && std::ranges::find(names, n.op->name) != names.end();
-}
-
-bool IsPlain(const Node& n, std::string_view name) {
-  return n.op->domain.empty() && n.op->name == name;
-}
 
 // The slices of a constant along an axis.
 Constant Taken(const Constant& c, int axis, const std::vector<int64_t>& indices) {

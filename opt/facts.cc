@@ -58,6 +58,21 @@ bool AllAre(const Constant& c, double x) {
   return true;
 }
 
+std::optional<double> OneNumber(const Graph& g, ValueId v) {
+  const Constant* c = g.ConstantOf(v);
+  const auto values = c == nullptr ? std::nullopt : Numbers(*c);
+  if (!values || values->size() != 1) return {};
+  return (*values)[0];
+}
+
+bool IsPlain(const Node& n, std::string_view name) {
+  return n.op->domain.empty() && n.op->name == name;
+}
+
+bool IsOneOf(std::span<const std::string_view> names, const Node& n) {
+  return n.op->domain.empty() && std::ranges::find(names, n.op->name) != names.end();
+}
+
 bool IsRandom(const Node& n) {
   const std::string& name = n.op->name;
   return name.starts_with("Random") || name == "Bernoulli" || name == "Multinomial" ||

@@ -4,6 +4,8 @@
 
 #include <functional>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
@@ -16,6 +18,13 @@ std::optional<std::vector<double>> Numbers(const Constant& c);
 Constant FromNumbers(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values);
 // Every element equals x by value and sign; false for an empty constant.
 bool AllAre(const Constant& c, double x);
+
+// The number of a constant that holds one; empty for anything else.
+std::optional<double> OneNumber(const Graph& g, ValueId v);
+
+// An operator of ai.onnx with that name; with one of these names.
+bool IsPlain(const Node& n, std::string_view name);
+bool IsOneOf(std::span<const std::string_view> names, const Node& n);
 
 // Draws random numbers: two of its kind are not equal, and it is never a constant.
 bool IsRandom(const Node& n);

@@ -1,8 +1,13 @@
 // loop_invariants: takes out of Loop and Scan what is the same in every iteration.
 //
-//   a carried value that the body hands on as it came      ->  captured; the result is what it
-//   started with a carried value that neither body nor result reads     -> dots and reductions of
-//   captured values and constants   ->  computed once, before the loop, and captured
+//   a carried value that the body hands on as it came
+//       ->  captured; the result is what it started with
+//
+//   a carried value that neither body nor result reads
+//       ->  gone
+//
+//   dots and reductions of captured values and constants
+//       ->  computed once, before the loop, and captured
 //
 // Exporters of imperative programs (Paddle's while, scripted PyTorch) carry every variable that a
 // loop sees, weights too. Pointwise work and views are taken out only on the way to a dot or a
@@ -35,8 +40,8 @@ bool Has(const std::vector<T>& list, T x) {
 
 // Where the carried values of a Loop or Scan stand. They are the first of the node's outputs.
 struct CarriedAt {
-  size_t operand, formal,
-      result;  // the first among the node's inputs, the body's inputs and outputs
+  // The first among the node's inputs, the body's inputs and the body's outputs.
+  size_t operand, formal, result;
   size_t count;
 };
 

@@ -7,8 +7,6 @@
 // outputs, which join the first and the last kernel. Constants are converted here, except tables
 // of which a node only takes some elements. A Cast to f16 in the model is dropped as well where
 // nodes compute with what it makes; where that is cast again, or leaves the graph, it rounds.
-#include <algorithm>
-#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -118,10 +116,6 @@ constexpr std::string_view kMoves[] = {"Concat", "DepthToSpace",   "Expand",   "
                                        "Pad",    "Reshape",        "Slice",    "SpaceToDepth",
                                        "Split",  "Squeeze",        "Tile",     "Transpose",
                                        "Trilu",  "Unsqueeze",      "Where",    "Dropout"};
-
-bool IsOneOf(std::span<const std::string_view> names, const Node& n) {
-  return n.op->domain.empty() && std::ranges::find(names, n.op->name) != names.end();
-}
 
 class Widening {
  public:

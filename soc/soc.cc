@@ -23,12 +23,6 @@ bool Names(const std::string& pattern, std::string_view name) {
 
 bool RegisterChip(Chip chip) { return Chips().emplace(chip.name, chip).second; }
 
-std::vector<std::string> SocNames() {
-  std::vector<std::string> names;
-  for (const auto& [name, chip] : Chips()) names.push_back(name);
-  return names;
-}
-
 Result<SocSpec> FindSoc(std::string_view soc_version, std::string* note) {
   if (soc_version.empty()) return HostSoc();
   std::string known;

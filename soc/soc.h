@@ -42,6 +42,5 @@ struct SocSpec {
 // set).
 Result<SocSpec> FindSoc(std::string_view soc_version, std::string* note);
 SocSpec HostSoc();
-std::vector<std::string> SocNames();
 
 }  // namespace ge

@@ -26,6 +26,13 @@ struct Frame {
   const Frame* caller = nullptr;
 };
 
+// The attribute of that name that is a graph; null if there is none.
+const AttrProto* FindGraph(const auto& attrs, std::string_view name) {
+  for (const auto& a : attrs)
+    if (a.name == name && a.proto->graph) return a.proto;
+  return nullptr;
+}
+
 // Names of one graph, function body or inlined branch.
 struct Scope {
   Graph* graph = nullptr;

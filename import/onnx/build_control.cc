@@ -14,12 +14,6 @@ namespace {
 constexpr int kMaxRounds = 6;      // of typing a loop body
 constexpr int kMaxLoopDepth = 10;  // each level infers its body more than once
 
-const AttrProto* FindGraph(const auto& attrs, std::string_view name) {
-  for (const auto& a : attrs)
-    if (a.name == name && a.proto->graph) return a.proto;
-  return nullptr;
-}
-
 // Inlined bodies give the call's outputs new producers: keep the names that the outside knows.
 void NameOutputs(Graph& g, const std::vector<ValueId>& outputs,
                  const std::vector<std::string>& names, ValueId first_new) {

@@ -17,12 +17,6 @@ namespace {
 
 constexpr std::string_view kBody = "body";
 
-const AttrProto* GraphAttr(const auto& attrs, std::string_view name) {
-  for (const auto& a : attrs)
-    if (a.name == name && a.proto->graph) return a.proto;
-  return nullptr;
-}
-
 AttrProto Reference(std::string_view name, std::string_view to) {
   AttrProto a;
   a.name = name;
@@ -127,7 +121,7 @@ Result<std::vector<ValueId>> GraphBuilder::FlexAttention(NodeDraft draft,
 
   Chain c{Emitter(g), draft.name, {}};
   auto modify = [&](const char* attr, ValueId v) -> ValueId {
-    const AttrProto* graph = GraphAttr(attrs, attr);
+    const AttrProto* graph = FindGraph(attrs, attr);
     if (!graph || !c.fault.ok()) return v;
     Result<std::vector<ValueId>> out = Inline(*graph->graph, {v}, scope, frame);
     if (out.ok() && out->size() == 1) return (*out)[0];
@@ -161,7 +155,7 @@ Result<std::vector<ValueId>> GraphBuilder::FlexAttention(NodeDraft draft,
 Result<std::vector<ValueId>> GraphBuilder::SequenceMap(NodeDraft draft, const NodeProto& node,
                                                        const std::vector<Attribute>& attrs,
                                                        Scope& scope, const Frame& frame) {
-  const AttrProto* body = GraphAttr(attrs, kBody);
+  const AttrProto* body = FindGraph(attrs, kBody);
   if (!body) return Invalid("SequenceMap needs a body");
   Graph& g = *scope.graph;
   if (draft.inputs.empty() || draft.inputs[0] == kNone ||
@@ -234,7 +228,7 @@ Result<std::vector<ValueId>> GraphBuilder::SequenceMap(NodeDraft draft, const No
 Result<std::vector<ValueId>> GraphBuilder::BatchedScan(NodeDraft draft,
                                                        const std::vector<Attribute>& attrs,
                                                        Scope& scope, const Frame& frame) {
-  const AttrProto* body = GraphAttr(attrs, kBody);
+  const AttrProto* body = FindGraph(attrs, kBody);
   if (!body) return Invalid("a loop needs a body");
   if (draft.inputs.size() < 2) return Invalid("Scan of opset 8 needs sequence_lens and a sequence");
   if (draft.inputs[0] != kNone)

@@ -14,13 +14,6 @@
 namespace ge::microsoft {
 namespace {
 
-// [B, S, N*H] to [B, N, S, H].
-ValueId Heads(ExpandBuilder& e, ValueId v, int64_t heads) {
-  Formula f{e};
-  const auto d = e.Dims(v);
-  return f.Transpose(e.Reshape(v, {d[0], d[1], heads, FloorDiv(d[2], heads)}), {0, 2, 1, 3});
-}
-
 // 1 where the mask lets a key through, as bool that broadcasts to [B, N, S, T].
 ValueId AllowedKeys(ExpandBuilder& e, ValueId mask, Expr batch, Expr keys) {
   Formula f{e};
@@ -103,9 +96,9 @@ bool ExpandAttention(Graph& g, NodeId n) {
   const Expr dq = sizes.empty() ? third : Expr(sizes[0]),
              dk = sizes.empty() ? third : Expr(sizes[1]);
   const Expr dv = sizes.empty() ? third : Expr(sizes[2]);
-  const ValueId q = Heads(e, f.Slice(qkv, 2, 0, dq), heads);
-  ValueId k = Heads(e, f.Slice(qkv, 2, dq, dq + dk), heads);
-  ValueId v = Heads(e, f.Slice(qkv, 2, dq + dk, dq + dk + dv), heads);
+  const ValueId q = f.Heads(f.Slice(qkv, 2, 0, dq), heads);
+  ValueId k = f.Heads(f.Slice(qkv, 2, dq, dq + dk), heads);
+  ValueId v = f.Heads(f.Slice(qkv, 2, dq + dk, dq + dk + dv), heads);
   if (e.Has(kPast)) {
     const auto part = [&](int64_t i) {
       return e.Op("Gather", {e.In(kPast), e.Scalar(DType::kI64, static_cast<double>(i))});
@@ -163,7 +156,7 @@ bool ExpandMultiHead(Graph& g, NodeId n) {
       if (bias == kNone) return x;
       return f.Add(x, f.Slice(bias, 0, from, from + e.Dims(x).back()));
     };
-    q = Heads(e, with_bias(e.In(kQuery), 0), heads);
+    q = f.Heads(with_bias(e.In(kQuery), 0), heads);
     const int key_rank = e.Rank(e.In(kKey));
     if (key_rank == 5) {
       k = Unpacked(e, e.In(kKey), 0);
@@ -174,8 +167,8 @@ bool ExpandMultiHead(Graph& g, NodeId n) {
       k = e.In(kKey);
       v = e.In(kValue);
     } else {
-      k = Heads(e, with_bias(e.In(kKey), width), heads);
-      v = Heads(e, with_bias(e.In(kValue), width * 2), heads);
+      k = f.Heads(with_bias(e.In(kKey), width), heads);
+      v = f.Heads(with_bias(e.In(kValue), width * 2), heads);
     }
   }
   if (e.Has(kPastKey)) {

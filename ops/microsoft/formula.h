@@ -34,6 +34,11 @@ struct Formula {
   ValueId Concat(std::vector<ValueId> parts, int64_t axis) {
     return e.Op("Concat", std::move(parts), {{"axis", axis}});
   }
+  // [B, S, N*H] to [B, N, S, H].
+  ValueId Heads(ValueId v, int64_t heads) {
+    const auto d = e.Dims(v);
+    return Transpose(e.Reshape(v, {d[0], d[1], heads, FloorDiv(d[2], heads)}), {0, 2, 1, 3});
+  }
   // 0, 1, ... n - 1 as i64.
   ValueId Range(Expr n) {
     const auto scalar = [&](Expr x) {

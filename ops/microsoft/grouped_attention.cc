@@ -47,13 +47,6 @@ Status InferGrouped(InferContext& c) {
   return {};
 }
 
-// [B, S, N*H] to [B, N, S, H].
-ValueId Heads(ExpandBuilder& e, ValueId v, int64_t heads) {
-  Formula f{e};
-  const auto d = e.Dims(v);
-  return f.Transpose(e.Reshape(v, {d[0], d[1], heads, FloorDiv(d[2], heads)}), {0, 2, 1, 3});
-}
-
 // Places of the new keys: [B, S], i64.
 ValueId Places(ExpandBuilder& e, ValueId past, Expr batch, Expr steps) {
   Formula f{e};
@@ -126,9 +119,9 @@ bool ExpandGrouped(Graph& g, NodeId n) {
     v = f.Slice(q, 2, b, dims[2]);
     q = f.Slice(q, 2, 0, a);
   }
-  q = Heads(e, q, heads);
-  k = Heads(e, k, kv);
-  v = Heads(e, v, kv);
+  q = f.Heads(q, heads);
+  k = f.Heads(k, kv);
+  v = f.Heads(v, kv);
   const ValueId last = e.Reshape(e.Cast(e.In(kLengths), DType::kI64), {batch, 1});
   const ValueId past =
       e.Op("Max", {f.Add(last, e.Exprs({Expr(1) - steps})), e.Scalar(DType::kI64, 0)});

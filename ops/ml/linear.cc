@@ -10,10 +10,6 @@
 namespace ge::ml {
 namespace {
 
-std::vector<float> FloatsOf(const Node& n, std::string_view name) {
-  return AttrOr<std::vector<float>>(n, name, {});
-}
-
 Result<int64_t> Features(const Node& n, int64_t targets) {
   const auto size = static_cast<int64_t>(FloatsOf(n, "coefficients").size());
   if (targets < 1 || size % targets != 0 || size == 0)

@@ -12,6 +12,11 @@ namespace ge::ml {
 
 inline constexpr const char* kDomain = "ai.onnx.ml";
 
+// An attribute; empty if it is absent.
+inline std::vector<float> FloatsOf(const Node& n, std::string_view name) {
+  return AttrOr<std::vector<float>>(n, name, {});
+}
+
 // X as f32.
 ValueId FloatInput(ExpandBuilder& e, int i);
 // A f32 constant.

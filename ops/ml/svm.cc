@@ -16,10 +16,6 @@
 namespace ge::ml {
 namespace {
 
-std::vector<float> FloatsOf(const Node& n, std::string_view name) {
-  return AttrOr<std::vector<float>>(n, name, {});
-}
-
 Status CheckKernel(const InferContext& c) {
   GE_TRY(CheckTransform(c));
   GE_TRY(CheckRank(c, 0, 2));

@@ -27,10 +27,8 @@ std::string_view Sample(const SampleLines& constants, const SampleLines& nodes) 
 }
 
 bool IsAbout(const Match& m, std::string_view name, double wanted) {
-  const Constant& c = m.constant(name);
-  const auto values = Numbers(c);
-  return values && values->size() == 1 && static_cast<int>(c.dims.size()) <= m.type("x").rank() &&
-         std::fabs((*values)[0] - wanted) < 1e-6;
+  const std::optional<double> number = OneNumber(m.g, m[name]);
+  return number && m.type(name).rank() <= m.type("x").rank() && std::fabs(*number - wanted) < 1e-6;
 }
 
 std::string IsF32(const Match& m) { return m.type("x").dtype == DType::kF32 ? "" : "not f32"; }

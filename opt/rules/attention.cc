@@ -38,16 +38,8 @@ const Node* Maker(const Match& m, ValueId v, std::string_view op) {
                                                                                     : nullptr;
 }
 
-// The one number of a constant.
-std::optional<double> Number(const Graph& g, ValueId v) {
-  const Constant* c = v == kNone ? nullptr : g.ConstantOf(v);
-  const auto values = c == nullptr ? std::nullopt : Numbers(*c);
-  if (!values || values->size() != 1) return {};
-  return (*values)[0];
-}
-
 std::optional<double> Number(const Match& m, std::string_view name) {
-  return m.values.contains(name) ? Number(m.g, m[name]) : std::nullopt;
+  return m.values.contains(name) ? OneNumber(m.g, m[name]) : std::nullopt;
 }
 
 const std::vector<Expr>& DimsOf(const Match& m, ValueId v) { return m.g.value(v).type.dims; }
@@ -59,7 +51,7 @@ ValueId Unscaled(const Match& m, ValueId v, double* scale) {
     if (n == nullptr) continue;
     const bool times = n->op->name == "Mul";
     for (int side = 0; side < (times ? 2 : 1); ++side) {
-      const std::optional<double> number = Number(m.g, n->inputs[1 - side]);
+      const std::optional<double> number = OneNumber(m.g, n->inputs[1 - side]);
       if (!number || DimsOf(m, n->inputs[side]) != DimsOf(m, v)) continue;
       const double factor = times ? *number : 1 / *number;
       if (!std::isnormal(factor)) continue;

@@ -16,15 +16,8 @@
 namespace ge {
 namespace {
 
-// The constant's one number.
-std::optional<double> Scalar(const Match& m, std::string_view name) {
-  const auto values = Numbers(m.constant(name));
-  if (!values || values->size() != 1) return {};
-  return (*values)[0];
-}
-
 bool IsLastAxis(const Match& m, std::string_view name) {
-  const std::optional<double> axis = Scalar(m, name);
+  const std::optional<double> axis = OneNumber(m.g, m[name]);
   return axis && (*axis == -1 || *axis == m.type("x").rank() - 1);
 }
 
@@ -48,7 +41,7 @@ std::string KeepsDims(const Match& m) {
 std::string Common(const Match& m) {
   const DType t = m.type("x").dtype;
   if (t != DType::kF32 && t != DType::kF64) return "not f32 or f64";
-  const std::optional<double> e = Scalar(m, "e");
+  const std::optional<double> e = OneNumber(m.g, m["e"]);
   if (!e || !(*e > 0) || *e > 1) return "epsilon is odd";
   if (!IsRow(m, "g")) return "the scale is not a vector over the last axis";
   return KeepsDims(m);
@@ -97,7 +90,7 @@ ValueId Row(const Match& m, Patch& p, std::string_view name) {
 
 ValueId RmsNorm(const Match& m, Patch& p) {
   return p.Add("RMSNormalization", {m["x"], Row(m, p, "g")},
-               {{"axis", int64_t{-1}}, {"epsilon", static_cast<float>(*Scalar(m, "e"))}});
+               {{"axis", int64_t{-1}}, {"epsilon", static_cast<float>(*OneNumber(m.g, m["e"]))}});
 }
 
 ValueId LayerNorm(const Match& m, Patch& p, float epsilon) {
@@ -112,7 +105,7 @@ ValueId Biased(const Match& m, Patch& p) {
   return LayerNorm(m, p, AttrOr<float>(Matched(m, "LayerNormalization"), "epsilon", 1e-5F));
 }
 ValueId Unfolded(const Match& m, Patch& p) {
-  return LayerNorm(m, p, static_cast<float>(*Scalar(m, "e")));
+  return LayerNorm(m, p, static_cast<float>(*OneNumber(m.g, m["e"])));
 }
 
 // --- Samples: nodes of f32[2,3,8], or f32[2,3,1] if their names are r... or m...

@@ -167,7 +167,7 @@ Attrs WindowOf(const Node& n) {
 const Node& Root(const Match& m) { return m.node(0); }
 
 // Why the dot is faster in floats; "" if it is not.
-std::string InFloats(const Match& m, size_t node = 0) {
+std::string WhyFloats(const Match& m, size_t node = 0) {
   const bool asked = m.policy != nullptr && m.policy->floats_pay;
   return asked ? m.policy->floats_pay(m.g, m.node(node)) : "";
 }
@@ -177,7 +177,7 @@ std::string DotGuard(const Match& m) {
   if (b != m.values.end() && b->second != kNone && !m.g.IsConstant(b->second))
     return "the bias is not constant";
   const std::string fault = Fault(m.g, Root(m));
-  return fault.empty() ? InFloats(m) : fault;
+  return fault.empty() ? WhyFloats(m) : fault;
 }
 
 ValueId QuantisedConv(const Match& m, Patch& p) {
@@ -236,7 +236,7 @@ std::string QLinearFault(const Match& m) {
 
 std::string QLinearGuard(const Match& m) {
   const std::string fault = QLinearFault(m);
-  return fault.empty() ? InFloats(m) : fault;
+  return fault.empty() ? WhyFloats(m) : fault;
 }
 
 // Several groups have no kernels of bytes, and some dots are faster in floats.
@@ -252,7 +252,7 @@ std::string QLinearFloatsGuard(const Match& m) {
   for (const Constant* c : {&sw, &zw})
     if (c->Elements() != 1 && c->Elements() != columns) return "odd scales";
   const bool groups = conv && AttrOr<int64_t>(Root(m), "group", 1) != 1;
-  return groups || !InFloats(m).empty() ? "" : "bytes are faster";
+  return groups || !WhyFloats(m).empty() ? "" : "bytes are faster";
 }
 
 ValueId InFloatsOfQLinear(const Match& m, Patch& p) {
@@ -293,7 +293,7 @@ std::string IntegerFloatsGuard(const Match& m) {
       (m.constant("zw").dims.size() != 1 || m.constant("zw").Elements() != w.dims[1]))
     return "odd zero points";
   // Of a depth below four bytes no group is full.
-  return w.dims[0] < 4 || !InFloats(m, 1).empty() ? "" : "bytes are faster";
+  return w.dims[0] < 4 || !WhyFloats(m, 1).empty() ? "" : "bytes are faster";
 }
 
 ValueId IntegerInFloats(const Match& m, Patch& p) {

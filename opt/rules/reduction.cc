@@ -1,8 +1,9 @@
 // Extrema of whole tensors are found in two steps, so that the first has work for all threads, and
 // for lanes that lie side by side in any layout:
 //
-//   ReduceMax(x)  ->  ReduceMax(ReduceMax(x, axes 2...))       and so ReduceMin
+//   ReduceMax(x)  ->  ReduceMax(ReduceMax(x, axes))            and so ReduceMin
 //
+// with axes from 2 on; axis 1 of a matrix.
 // Max and min do not round, so the order of their operands has no effect. Sums keep theirs.
 #include "opt/facts.h"
 #include "opt/rule.h"
