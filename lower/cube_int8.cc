@@ -149,13 +149,14 @@ class ByteConv {
                           return c < channels ? (col * channels + c) * kh * kw + window : -1;
                         });
     // The analyser takes the function that PackBytes keeps for a leak.
-    // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks)
+    // NOLINTBEGIN(clang-analyzer-cplusplus.NewDeleteLeaks)
     build_.AddKernel(
         fmt::format("bytes {}x{} batch {}x{}x{}{}{}", tile_.m, nb_, Blocks(), kh,
                     RowOfWindow() ? 1 : kw, planes_ > 1 ? fmt::format(" {} times", planes_) : "",
                     flat_ ? " flat" : ""),
         [&](LoweringContext& c) { Kernel(c); });
     NoteChoice();
+    // NOLINTEND(clang-analyzer-cplusplus.NewDeleteLeaks)
     build_.AddBorders();
     return std::move(build_.lowered);
   }
