@@ -85,9 +85,9 @@ class DepthwiseLowering {
                         : build_.fixed.order == "mn";
     const int64_t planes = rows_outside_ ? HintValue(in_.c1) : 1;
     const double ns = static_cast<double>(HintValue(s_.ow) * s_.kh * s_.kw * planes) * 0.4;
-    rows_ = build_.TaskRows(RowsPerChunk(build_.soc, ns, HintValue(s_.oh),
-                                         static_cast<double>(HintValue(s_.n * in_.c1) / planes)),
-                            s_.oh);
+    const int64_t others = HintValue(s_.n * in_.c1) / planes;
+    rows_ = build_.TaskRows(
+        RowsPerChunk(build_.soc, ns, HintValue(s_.oh), static_cast<double>(others)), s_.oh);
   }
 
   // Tiles of other widths, then other rows in a task and the other order.
