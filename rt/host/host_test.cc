@@ -301,6 +301,22 @@ TEST(Host, PicturesAreDecodedByAnObjectOfTheirOwn) {
     EXPECT_NE(std::get<0>(decode(std::string(head) + std::string(3, '\0'), rgb)), "") << head;
 }
 
+#ifdef GE_SANITIZED
+// The search for leaks reads the loaded library's thread-local memory, wherever in a page the
+// allocator puts it (tests/sanitizers.cc).
+TEST(Host, LeaksAreSoughtAfterPicturesWereLoaded) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto load = [](int allocations) {
+    for (int i = 0; i < allocations; ++i) std::vector<char>(48).at(1) = 1;
+    Call c("ImageDecoder", "pixel_format=s:524742\n");
+    c.In<uint8_t>({3}, {'P', '6', ' '}).Out(DType::kU8);
+    const std::string why = c.Run();
+    std::exit(why.find("libge_pictures") == std::string::npos ? 0 : 1);
+  };
+  for (int n = 0; n < 64; ++n) EXPECT_EXIT(load(n), testing::ExitedWithCode(0), "") << n;
+}
+#endif
+
 TEST(Host, DamagedCallsAreRefused) {
   for (const char* name : {"TopK",
                            "NonZero",
