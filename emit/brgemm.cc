@@ -3,7 +3,8 @@
 // One step of k loads n/W vectors of B once and broadcasts m elements of A; two steps are unrolled.
 // The epilogue follows while the tile is in registers: unrolled when it is short, else over rows of
 // a copy in the stack. Nothing between the first and the last step of k touches memory other than A
-// and B.
+// and B. A vector of doubles takes two registers: halves, half64.
+#include "base/check.h"
 #include "emit/printer.h"
 
 namespace ge::emit {
@@ -35,16 +36,24 @@ void KernelPrinter::PrintGemm(const Stmt& s) {
   const std::string acc = Fresh('c');
   if (OnTiles(g)) return PrintGemmTiles(s, acc);
   const std::string_view type = ge::Name(GemmType(g));
+  const bool doubles = GemmType(g) == DType::kF64;
+  GE_CHECK(!doubles || g.n % (lanes_ / 2) == 0, "a panel of doubles that ends within a register");
   Open();
   PrintStarts(s, acc);
   for (int r = 0; r < g.m; ++r) {
-    for (int v = 0; v < GemmVectors(g); ++v)
-      Line("v{} {} = {};", type, Cell(acc, r, v),
+    for (int v = 0; v < GemmRegisters(g); ++v)
+      Line("{} {} = {};", doubles ? "half64" : fmt::format("v{}", type), Cell(acc, r, v),
            started_ < 0 ? "{}" : fmt::format("{}S{}", acc, v));
   }
   g.k_group > 1 ? PrintGemmGroups(g, acc) : PrintGemmLoops(g, acc);
-  if (OneFlow(g.col, s.body)) {
+  if (OneFlow(g.col, s.body) && !doubles) {
     PrintEpilogue(s, acc);
+  } else if (OneFlow(g.col, s.body)) {
+    const std::string q = StoreTile(g, acc);
+    if (g.n_valid.IsConst(g.n) && g.n % lanes_ == 0)
+      PrintEpilogueRows(s, q, "");
+    else
+      PrintEpilogueRows(s, q, Index(g.n_valid));
   } else {
     PrintEpilogueScalar(s, StoreTile(g, acc));
   }
@@ -89,16 +98,20 @@ void KernelPrinter::PrintGemmStep(const BrGemm& g, const std::string& acc, const
   const DType type = GemmType(g);
   const std::string_view t = ge::Name(type);
   const DType a = kernel_.buffers[g.a_buffer].dtype, b = kernel_.buffers[g.b_buffer].dtype;
-  const bool fixed = a == DType::kF32 && b == DType::kF32;
+  const bool doubles = type == DType::kF64,
+             fixed = doubles || (a == DType::kF32 && b == DType::kF32);
+  const std::string reg = doubles ? "half64" : fmt::format("v{}", t);
+  const std::string_view kind = doubles ? "64" : "";
+  const int width = doubles ? lanes_ / 2 : lanes_;
   Open();
-  for (int v = 0; v < GemmVectors(g); ++v) {
-    const int left = g.n - v * lanes_;
-    std::string at = fmt::format("{} * {} + {}", k, Index(g.b_k), v * lanes_);
+  for (int v = 0; v < GemmRegisters(g); ++v) {
+    const int left = g.n - v * width;
+    std::string at = fmt::format("{} * {} + {}", k, Index(g.b_k), v * width);
     if (g.prefetch > 0) PrintPrefetch(g, acc, fmt::format("({}) * {}", at, BytesFor(b, 1)));
-    if (left < lanes_) {
+    if (left < width) {
       Line("const v{} B{} = v_ldn_{}({}B, {}, {});", t, v, ge::Name(b), acc, at, left);
     } else if (fixed) {
-      Line("vf32 B{}; GEMM_LOAD(B{}, {}B, {});", v, v, acc, at);
+      Line("{} B{}; GEMM_LOAD{}(B{}, {}B, {});", reg, v, kind, v, acc, at);
     } else {
       Line("const v{} B{} = v_ld_{}({}B, {});", t, v, ge::Name(b), acc, at);
     }
@@ -106,14 +119,14 @@ void KernelPrinter::PrintGemmStep(const BrGemm& g, const std::string& acc, const
   for (int r = 0; r < g.m; ++r) {
     std::string at = fmt::format("{}L * {} + {} * {}", r, Index(g.a_row), k, Index(g.a_k));
     if (fixed) {
-      Line("vf32 A{}; GEMM_BROADCAST(A{}, {}A, {});", r, r, acc, at);
+      Line("{} A{}; GEMM_BROADCAST{}(A{}, {}A, {});", reg, r, kind, r, acc, at);
     } else {
       Line("const v{0} A{1} = v_bc_{0}(s_ld_{2}({3}A, {4}));", t, r, ge::Name(a), acc, at);
     }
-    for (int v = 0; v < GemmVectors(g); ++v) {
+    for (int v = 0; v < GemmRegisters(g); ++v) {
       std::string c = Cell(acc, r, v);
       if (fixed) {
-        Line("GEMM_FMA({}, A{}, B{});", c, r, v);
+        Line("GEMM_FMA{}({}, A{}, B{});", kind, c, r, v);
       } else if (type == DType::kF32) {
         Line("{0} = v_fma(A{1}, B{2}, {0});", c, r, v);
       } else {
@@ -179,8 +192,11 @@ std::string KernelPrinter::StoreTile(const BrGemm& g, const std::string& acc) {
   const int nv = GemmVectors(g);
   const std::string q = Fresh('q');
   Line("v{} {}[{}];", ge::Name(GemmType(g)), q, g.m * nv);
+  const bool doubles = GemmType(g) == DType::kF64;
   for (int r = 0; r < g.m; ++r) {
-    for (int v = 0; v < nv; ++v) Line("{}[{}] = {};", q, r * nv + v, Cell(acc, r, v));
+    for (int v = 0; v < GemmRegisters(g); ++v)
+      Line("{}[{}] = {};", doubles ? fmt::format("((half64*){})", q) : q,
+           r * nv * (doubles ? 2 : 1) + v, Cell(acc, r, v));
   }
   return q;
 }

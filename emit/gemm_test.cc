@@ -19,16 +19,15 @@ struct Shape {
   int m, n;
   int64_t valid, k;
   bool long_epilogue = false;
+  DType type = DType::kF32;
 };
 
 // Y = act(sum of 2 batches of A B + bias), rows of A at a stride of their own.
 void Build(Kernel& kernel, ExprArena& arena, const Shape& s) {
   Builder b(kernel, arena);
   const int64_t row = 2 * s.k + 3;
-  int a = b.Arg("a", DType::kF32, s.m * row, false),
-      w = b.Arg("w", DType::kF32, 2 * s.k * s.n, false);
-  int bias = b.Arg("bias", DType::kF32, s.n, false),
-      y = b.Arg("y", DType::kF32, s.m * s.valid, true);
+  int a = b.Arg("a", s.type, s.m * row, false), w = b.Arg("w", s.type, 2 * s.k * s.n, false);
+  int bias = b.Arg("bias", s.type, s.n, false), y = b.Arg("y", s.type, s.m * s.valid, true);
   BrGemm g;
   Expr batch = arena.Fresh("batch", {.lo = 0, .hi = 1, .extent = 2});
   g.m = s.m, g.n = s.n, g.n_valid = s.valid, g.k = s.k, g.batch = {{batch, 2}};
@@ -37,7 +36,7 @@ void Build(Kernel& kernel, ExprArena& arena, const Shape& s) {
   g.prefetch = s.k == 9 ? s.n * 3 : 0;
   b.Gemm(g, [&](Expr r, Expr c, Val acc) {
     Val v = acc + b.Load(bias, c);
-    v = s.long_epilogue ? b.Unary(Op::kTanh, v) * v : b.Binary(Op::kMax, v, b.F(0));
+    v = s.long_epilogue ? b.Unary(Op::kTanh, v) * v : b.Binary(Op::kMax, v, b.Const(s.type, 0));
     b.Store(y, r * s.valid + c, v);
   });
 }
@@ -75,6 +74,36 @@ TEST(EmitGemm, EveryTileOnBothCompilers) {
                             const auto got = a.As<float>(), want = b.As<float>();
                             for (size_t e = 0; e < want.size(); ++e)
                               ASSERT_NEAR(got[e], want[e], shapes[i].long_epilogue ? 1e-5 : 0)
+                                  << shapes[i].m << "x" << shapes[i].n << " element " << e;
+                          });
+  }
+}
+
+// Doubles: a vector has half as many.
+TEST(EmitGemm, Doubles) {
+  FpState state;
+  for (const Target& target : TestTargets()) {
+    const SocSpec soc = FindSoc(target.soc, nullptr).value();
+    std::vector<Shape> shapes = Shapes(soc.F32Lanes() / 2, soc.vector_registers);
+    std::vector<Kernel> kernels(shapes.size());
+    ExprArena arena;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      shapes[i].long_epilogue = false;
+      shapes[i].type = DType::kF64;
+      Build(kernels[i], arena, shapes[i]);
+    }
+    std::mt19937 random(1);
+    std::uniform_int_distribution<int> d(-8, 8);
+    const auto fill = [&](const tile::Buffer& buffer) {
+      std::vector<double> data(static_cast<size_t>(buffer.elements.value()));
+      for (double& f : data) f = 1 + d(random) * 0x1p-30;  // beyond what f32 holds
+      return TestBuffer::Of(data);
+    };
+    ExpectLikeInterpreter(kernels, target, fill,
+                          [&](size_t i, const TestBuffer& a, const TestBuffer& b) {
+                            const auto got = a.As<double>(), want = b.As<double>();
+                            for (size_t e = 0; e < want.size(); ++e)
+                              ASSERT_NEAR(got[e], want[e], 1e-13 * want[e])
                                   << shapes[i].m << "x" << shapes[i].n << " element " << e;
                           });
   }

@@ -16,6 +16,8 @@ typedef unsigned short su16; typedef short si16;
 VT(f32, 4) VT(f64, 8) VT(i32, 4) VT(i64, 8) VT(u64, 8) VT(u32, 4) VT(u8, 1) VT(i8, 1) VT(u16, 2) VT(i16, 2)
 typedef vi32 vbool;
 typedef sf32 sf32_m __attribute__((aligned(1), may_alias));
+typedef sf64 sf64_m __attribute__((aligned(1), may_alias));
+typedef sf64 half64 __attribute__((vector_size(4 * W), aligned(1), may_alias));
 typedef su8 su8_m; typedef su16 su16_m __attribute__((aligned(1), may_alias));
 typedef su32 su32_m __attribute__((aligned(1), may_alias)); typedef su64 su64_m __attribute__((aligned(1), may_alias));
 typedef struct { unsigned count1, count2; double (*f1[19])(double); double (*f2[3])(double, double); } ge_math_table;
@@ -217,6 +219,9 @@ constexpr const char* kNeonGemm = R"(
 #define GEMM_LOAD(x, p, i) __asm__ volatile("ldr %q0, %1" : "=w"(x) : "m"(*(const vf32_m*)((p) + (i) * 4)))
 #define GEMM_BROADCAST(x, p, i) __asm__ volatile("ld1r {%0.4s}, %1" : "=w"(x) : "Q"(*(const sf32_m*)((p) + (i) * 4)))
 #define GEMM_FMA(c, a, b) __asm__ volatile("fmla %0.4s, %1.4s, %2.4s" : "+w"(c) : "w"(a), "w"(b))
+#define GEMM_LOAD64(x, p, i) __asm__ volatile("ldr %q0, %1" : "=w"(x) : "m"(*(const half64*)((p) + (i) * 8)))
+#define GEMM_BROADCAST64(x, p, i) __asm__ volatile("ld1r {%0.2d}, %1" : "=w"(x) : "Q"(*(const sf64_m*)((p) + (i) * 8)))
+#define GEMM_FMA64(c, a, b) __asm__ volatile("fmla %0.2d, %1.2d, %2.2d" : "+w"(c) : "w"(a), "w"(b))
 )";
 
 // Rounds as the integer form does, but for denormals, which count as zero here as everywhere.
@@ -231,6 +236,9 @@ constexpr const char* kGemm = R"(
 #define GEMM_LOAD(x, p, i) __asm__ volatile("vmovups %1, %0" : "=" VR(x) : "m"(*(const vf32_m*)((p) + (i) * 4)))
 #define GEMM_BROADCAST(x, p, i) __asm__ volatile("vbroadcastss %1, %0" : "=" VR(x) : "m"(*(const sf32_m*)((p) + (i) * 4)))
 #define GEMM_FMA(c, a, b) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+" VR(c) : VR(a), VR(b))
+#define GEMM_LOAD64(x, p, i) __asm__ volatile("vmovupd %1, %0" : "=" VR(x) : "m"(*(const half64*)((p) + (i) * 8)))
+#define GEMM_BROADCAST64(x, p, i) __asm__ volatile("vbroadcastsd %1, %0" : "=" VR(x) : "m"(*(const sf64_m*)((p) + (i) * 8)))
+#define GEMM_FMA64(c, a, b) __asm__ volatile("vfmadd231pd %1, %2, %0" : "+" VR(c) : VR(a), VR(b))
 )";
 
 }  // namespace

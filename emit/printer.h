@@ -110,6 +110,9 @@ class KernelPrinter {
                          const std::string& count);
   void PrintEpilogueScalar(const tile::Stmt& s, const std::string& q);
   int GemmVectors(const tile::BrGemm& g) const { return (g.n + lanes_ - 1) / lanes_; }
+  int GemmRegisters(const tile::BrGemm& g) const {  // of a row
+    return GemmType(g) == DType::kF64 ? g.n / (lanes_ / 2) : GemmVectors(g);
+  }
   DType GemmType(const tile::BrGemm& g) const {
     return ComputeType(kernel_.buffers[g.a_buffer].dtype);
   }

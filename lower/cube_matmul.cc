@@ -7,6 +7,7 @@
 // B is packed as [panel][k][nb]: at compile time if constant, else by a kernel before, unless its
 // rows can be read as they lie. With one B for all batches, batch and row are one axis.
 // bf16 factors on a chip with dots of pairs: A stays bf16, panels of B are [k / 2][nb][2].
+// Doubles: a vector is as wide, with half as many columns.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,7 +69,9 @@ Index OperandIndex(const Index& batch, const std::vector<Expr>& dims, Expr i, Ex
 
 class MatMulLowering {
  public:
-  MatMulLowering(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy)
+  // `soc` as the elements have it: its F32Lanes are those of a vector of `type`.
+  MatMulLowering(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy,
+                 DType type)
       : g_(g),
         node_(g.node(region.anchor)),
         build_(g, region, soc),
@@ -84,7 +87,7 @@ class MatMulLowering {
     // A matrix unit's tiles have their depth in the code.
     if (soc.amx && !p_.k.IsConst()) pairs_ = false;
     unit_ = OnMatrixUnit(soc, pairs_ ? 2 : 1);
-    type_ = pairs_ ? DType::kBF16 : DType::kF32;
+    type_ = pairs_ ? DType::kBF16 : type;
   }
 
   Lowered Run() {
@@ -185,7 +188,7 @@ class MatMulLowering {
   std::optional<Operand> OperandB(LoweringContext& c, Expr p) {
     Expr col = g_.arena().Fresh("col", {.lo = 0, .extent = p_.n});
     Expr k = g_.arena().Fresh("k", {.lo = 0, .extent = p_.k});
-    return AsOperand(c.b(), ReadB(c, SplitIndex(p_.batch, p), k, col), col, k);
+    return AsOperand(c.b(), ReadB(c, SplitIndex(p_.batch, p), k, col), col, k, type_);
   }
 
   Val ReadB(LoweringContext& c, const Index& batch, Expr k, Expr col) {
@@ -321,7 +324,7 @@ class MatMulLowering {
     if (DivisibleBy(p_.n, nb_)) return b.Store(temp, at, ReadB(c, batch, k, first + col));
     Val inside = b.Cast(b.Index(Lt(first + col, p_.n)), DType::kBool);
     Val v = ReadB(c, batch, k, Min(first + col, p_.n - 1));
-    b.Store(temp, at, b.Select(inside, v, b.F(0)));
+    b.Store(temp, at, b.Select(inside, v, b.Const(v.type(), 0)));
   }
 
   void PackConstant(const Constant&) {
@@ -339,8 +342,13 @@ class MatMulLowering {
       for (int64_t p = 0; p < panels; ++p) {
         for (int64_t i = 0; i < k * nb; ++i, ++to) {
           const int64_t row = i / (nb * group) * group + i % group, col = p * nb + i / group % nb;
-          const float v = col >= n ? 0.0f : FloatAt(source, trans ? col * k + row : row * n + col);
-          StoreElement<float>(type, out, to, v);
+          const int64_t from = trans ? col * k + row : row * n + col;
+          if (type == DType::kF64)
+            StoreElement<double>(
+                type, out, to,
+                col >= n ? 0 : LoadElement<double>(source.dtype, source.bytes.data(), from));
+          else
+            StoreElement<float>(type, out, to, col >= n ? 0 : FloatAt(source, from));
         }
       }
     };
@@ -408,9 +416,11 @@ class MatMulLowering {
               Expr first, Expr count) {
     tile::Builder& t = c.b();
     const int64_t k = p_.k.value(), last = (k - 1) / block_ * block_;
-    const int sums = t.Alloc("sums", DType::kF32, count * nb_);
+    const DType type = type_ == DType::kF64 ? type_ : DType::kF32;
+    const int sums = t.Alloc("sums", type, count * nb_);
     t.For("r", count, LoopKind::kSerial, [&](Expr r) {
-      t.For("c", nb_, LoopKind::kVector, [&](Expr col) { t.Store(sums, r * nb_ + col, t.F(0)); });
+      t.For("c", nb_, LoopKind::kVector,
+            [&](Expr col) { t.Store(sums, r * nb_ + col, t.Const(type, 0)); });
     });
     const auto rows = [&](std::pair<Expr, Expr> range, bool whole) {
       ForEvenRowTiles(t, count, tile_.m, [&](Expr r, int m) {
@@ -505,7 +515,8 @@ bool SupportsMatMul(const Graph& g, const Region& region, const SocSpec& soc) {
   const Node& node = g.node(region.anchor);
   const TensorType& a = g.value(node.inputs[0]).type;
   const TensorType& b = g.value(node.inputs[1]).type;
-  if (a.rank() < 2 || b.rank() < 2 || !IsSmallFloat(a.dtype) || !IsSmallFloat(b.dtype))
+  if (a.rank() < 2 || b.rank() < 2 || !IsFloat(a.dtype) || !IsFloat(b.dtype) ||
+      IsSmallFloat(a.dtype) != IsSmallFloat(b.dtype))
     return false;
   Product2 p = ProductOf(g, node);
   for (Expr e : {p.m, p.n, p.k, Product(p.batch)}) {
@@ -519,7 +530,11 @@ bool SupportsMatMul(const Graph& g, const Region& region, const SocSpec& soc) {
 
 Lowered LowerCubeMatMul(const Graph& g, const Region& region, const SocSpec& soc,
                         const Policy& policy) {
-  return MatMulLowering(g, region, soc, policy).Run();
+  const bool doubles = g.value(g.node(region.anchor).inputs[0]).type.dtype == DType::kF64;
+  if (!doubles) return MatMulLowering(g, region, soc, policy, DType::kF32).Run();
+  SocSpec half = soc;
+  half.vector_bytes /= 2;
+  return MatMulLowering(g, region, half, policy, DType::kF64).Run();
 }
 
 }  // namespace ge

@@ -46,18 +46,18 @@ void LowerMatMul(Lowering& l) {
   });
 }
 
-const OpDef& kMatMul =
-    Register({.name = "MatMul",
-              .min_inputs = 2,
-              .max_inputs = 2,
-              .infer = InferMatMul,
-              .lower = LowerMatMul,
-              .expand = ExpandBatch<0, 1>,
-              .flops_per_element = 2,
-              .samples = {"(f32[3,4], f32[4,5])", "(f32[2,1,3,4], f32[5,4,6])", "(f32[4], f32[4])",
-                          "(f32[4], f32[2,4,3])", "(f32[2,3,4], f32[4])", "(i32[3,4], i32[4,2])",
-                          "(f32[0,4], f32[4,3])"},
-              .tolerance = 1e-4});
+const OpDef& kMatMul = Register(
+    {.name = "MatMul",
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .infer = InferMatMul,
+     .lower = LowerMatMul,
+     .expand = ExpandBatch<0, 1>,
+     .flops_per_element = 2,
+     .samples = {"(f32[3,4], f32[4,5])", "(f32[2,1,3,4], f32[5,4,6])", "(f32[4], f32[4])",
+                 "(f32[4], f32[2,4,3])", "(f32[2,3,4], f32[4])", "(i32[3,4], i32[4,2])",
+                 "(f32[0,4], f32[4,3])", "(f64[2,5,7], f64[2,7,24])", "(f64[19,9], f64[9,40])"},
+     .tolerance = 1e-4});
 
 [[maybe_unused]] const OpDef& kWideMatMul =
     Register({.name = "MatMul",
@@ -124,7 +124,8 @@ const OpDef& kGemm = Register(
      .flops_per_element = 2,
      .samples = {"(f32[3,4], f32[4,5], f32[5])",
                  "(f32[4,3], f32[5,4], f32[3,1]) {transA=1, transB=1, alpha=0.5, beta=2.0}",
-                 "(f32[3,4], f32[5,4]) {transB=1}", "(f32[3,4], f32[4,5], f32[])"},
+                 "(f32[3,4], f32[5,4]) {transB=1}", "(f32[3,4], f32[4,5], f32[])",
+                 "(f64[9,17], f64[27,9], f64[27]) {transA=1, transB=1, alpha=0.5}"},
      .tolerance = 1e-4});
 
 [[maybe_unused]] const OpDef& kWideGemm = Register(

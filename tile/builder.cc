@@ -399,7 +399,7 @@ Val Builder::Reduce(ReduceOp op, const std::vector<Expr>& extents,
 void Builder::Gemm(BrGemm gemm, const std::function<void(Expr row, Expr col, Val acc)>& epilogue) {
   gemm.row = arena_.Fresh("row", Within(gemm.m));
   gemm.col = arena_.Fresh("col", Within(gemm.n_valid));
-  DType type = IsFloat(kernel_.buffers[gemm.a_buffer].dtype) ? DType::kF32 : DType::kI32;
+  const DType type = ComputeType(kernel_.buffers[gemm.a_buffer].dtype);
   gemm.acc = static_cast<VarId>(kernel_.vars.size());
   kernel_.vars.push_back({type, 0});
   ValueNode n;

@@ -125,7 +125,7 @@ void CopyRow(const Access& from, const Access& to, int bytes, Frame& f, int firs
 // Aborts with the kernel, the buffer and the offset if lo or hi is outside the buffer.
 void CheckRange(const Frame& f, int buffer, int64_t lo, int64_t hi, const char* what);
 
-// A BrGemm without its epilogue: fills acc (m rows of n, f32 or i32).
+// A BrGemm without its epilogue: fills acc (m rows of n, f32, f64 or i32).
 struct GemmCode {
   int m = 0, n = 0;
   int a_buffer = -1, b_buffer = -1;

@@ -81,7 +81,7 @@ void GemmPairs(const uint16_t* a, const uint16_t* b, Strides s, int64_t k, int m
   }
 }
 
-// Any storage types, computed in T (float or int32_t; integers wrap).
+// Any storage types, computed in T (float, double or int32_t; integers wrap).
 template <class T>
 void GemmAny(const GemmCode& g, const void* a, int64_t a0, const void* b, int64_t b0, Strides s,
              int64_t k, T* c) {
@@ -91,7 +91,7 @@ void GemmAny(const GemmCode& g, const void* a, int64_t a0, const void* b, int64_
     for (int r = 0; r < g.m; ++r) {
       const T v = LoadElement<T>(g.a_type, a, a0 + r * s.a_row + i * s.a_k);
       T* out = c + static_cast<int64_t>(r) * g.n;
-      if constexpr (std::is_same_v<T, float>) {
+      if constexpr (std::is_floating_point_v<T>) {
         for (int j = 0; j < g.n; ++j) out[j] += v * row[j];
       } else {
         for (int j = 0; j < g.n; ++j) {
@@ -127,6 +127,8 @@ void Step(const GemmCode& g, Frame& f, void* acc, int64_t k) {
   } else if (g.k_group == 2) {
     GemmPairs(reinterpret_cast<const uint16_t*>(a) + a0, reinterpret_cast<const uint16_t*>(b) + b0,
               s, k, g.m, g.n, static_cast<float*>(acc));
+  } else if (g.a_type == DType::kF64) {
+    GemmAny(g, a, a0, b, b0, s, k, static_cast<double*>(acc));
   } else if (IsFloat(g.a_type)) {
     GemmAny(g, a, a0, b, b0, s, k, static_cast<float*>(acc));
   } else {
@@ -137,7 +139,8 @@ void Step(const GemmCode& g, Frame& f, void* acc, int64_t k) {
 }  // namespace
 
 void RunGemm(const GemmCode& g, Frame& f, void* acc) {
-  std::fill_n(static_cast<uint32_t*>(acc), static_cast<int64_t>(g.m) * g.n, 0u);
+  const int64_t words = g.a_type == DType::kF64 ? 2 : 1;
+  std::fill_n(static_cast<uint32_t*>(acc), words * g.m * g.n, 0u);
   const int64_t k = g.k.Eval(f);
   if (k <= 0) return;
   const size_t depth = g.batch.size();

@@ -159,16 +159,18 @@ void ReduceStep::Run(Frame& f) const {
 }
 
 void GemmStep::Run(Frame& f) const {
-  std::vector<uint32_t> acc(static_cast<size_t>(gemm.m) * gemm.n);
+  const size_t bytes = gemm.a_type == DType::kF64 ? 8 : 4;
+  std::vector<uint64_t> acc((static_cast<size_t>(gemm.m) * gemm.n * bytes + 7) / 8);
   RunGemm(gemm, f, acc.data());
   const int64_t columns = n_valid.Eval(f);
   for (int64_t r = 0; r < gemm.m; ++r) {
     f.slots[row_slot] = r;
-    const uint32_t* values = acc.data() + r * gemm.n;
+    const std::byte* values = reinterpret_cast<const std::byte*>(acc.data()) +
+                              static_cast<size_t>(r) * static_cast<size_t>(gemm.n) * bytes;
     if (col_slot >= 0) {
       for (int64_t c = 0; c < columns; ++c) {
         f.slots[col_slot] = c;
-        *f.Row<uint32_t>(acc_row) = values[c];
+        std::memcpy(f.Row<std::byte>(acc_row), values + static_cast<size_t>(c) * bytes, bytes);
         RunSteps(body, f);
       }
       continue;
@@ -176,7 +178,8 @@ void GemmStep::Run(Frame& f) const {
     LaneScope lanes(f);
     for (int64_t c = 0; c < columns; c += kLanes) {
       lanes.Set(c, std::min<int64_t>(kLanes, columns - c));
-      std::memcpy(f.Row<uint32_t>(acc_row), values + c, static_cast<size_t>(f.count) * 4);
+      std::memcpy(f.Row<std::byte>(acc_row), values + static_cast<size_t>(c) * bytes,
+                  static_cast<size_t>(f.count) * bytes);
       RunSteps(body, f);
     }
   }

@@ -447,7 +447,7 @@ Kernel GemmKernel(ExprArena& arena, DType in, int m, int n, Expr n_valid, Expr k
                   bool lanes) {
   Kernel k;
   Builder b(k, arena);
-  const DType acc_type = IsFloat(in) ? DType::kF32 : DType::kI32;
+  const DType acc_type = ComputeType(in);
   const int a = b.Arg("a", in, Expr(3) * m * k_extent, false);
   const int w = b.Arg("b", in, Expr(3) * k_extent * n, false);
   const int bias = b.Arg("bias", acc_type, n, false);
@@ -479,7 +479,7 @@ Kernel GemmKernel(ExprArena& arena, DType in, int m, int n, Expr n_valid, Expr k
 }
 
 TEST(Interpreter, BrGemm) {
-  for (DType in : {DType::kF32, DType::kF16, DType::kI8, DType::kU8}) {
+  for (DType in : {DType::kF32, DType::kF64, DType::kF16, DType::kI8, DType::kU8}) {
     for (int m : {1, 4, 7}) {
       for (int n : {8, 16, 12}) {
         for (bool lanes : {true, false}) {

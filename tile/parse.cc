@@ -415,7 +415,7 @@ Status Parser::Gemm(Stmt& s) {
   GE_ASSIGN(std::string col, r_.Name());
   GE_ASSIGN(g.row, Bind(row, g.m, true));
   GE_ASSIGN(g.col, Bind(col, g.n_valid, true));
-  k_.vars[g.acc].type = IsFloat(k_.buffers[g.a_buffer].dtype) ? DType::kF32 : DType::kI32;
+  k_.vars[g.acc].type = ComputeType(k_.buffers[g.a_buffer].dtype);
   return Body(s.body);
 }
 

@@ -336,7 +336,9 @@ inline void TreeWalker::Gemm(const Stmt& s) {
         for (int64_t k = 0; k < Eval(g.k); ++k) {
           Scalar a = Load(g.a_buffer, a0 + k * Eval(g.a_k));
           Scalar b = Load(g.b_buffer, b0 + k * Eval(g.b_k));
-          f = static_cast<float>(f + static_cast<float>(a.f * b.f));
+          f = k_.vars[g.acc].type == DType::kF64
+                  ? f + a.f * b.f
+                  : static_cast<float>(f + static_cast<float>(a.f * b.f));
           i += a.i * b.i;
         }
       });

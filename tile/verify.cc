@@ -217,8 +217,10 @@ void Verifier::Gemm(const Stmt& s) {
     return Fault(where + ": ids");
   const bool floats = IsFloat(k_.buffers[g.a_buffer].dtype);
   if (floats != IsFloat(k_.buffers[g.b_buffer].dtype)) Fault(where + ": inputs differ in kind");
-  if (k_.vars[g.acc].type != (floats ? DType::kF32 : DType::kI32))
-    Fault(where + ": accumulator type");
+  const DType sum = ComputeType(k_.buffers[g.a_buffer].dtype);
+  if (sum != ComputeType(k_.buffers[g.b_buffer].dtype) || BitWidth(sum) > (floats ? 64 : 32))
+    Fault(where + ": inputs whose sums differ, or wide integers");
+  if (k_.vars[g.acc].type != sum) Fault(where + ": accumulator type");
   if (g.m < 1 || g.n < 1) Fault(where + ": empty tile");
   const bool bytes = BitWidth(k_.buffers[g.a_buffer].dtype) == 8 && !floats &&
                      k_.buffers[g.b_buffer].dtype == DType::kI8;
