@@ -242,7 +242,9 @@ CValue KernelPrinter::PrintUnary(const ValueNode& n) {
     text = fmt::format("{}_cast_{}_{}({})", m, ge::Name(from), ge::Name(n.type), a.text);
     if (const ValueNode& of = kernel_.values[n.a]; a.varying && of.op == Op::kIndex)
       if (std::optional<std::string> lanes = SpellLanes(Resolved(of.index)))
-        text = fmt::format("{}_cast_i32_{}({})", m, ge::Name(n.type), *lanes);
+        text = n.type == DType::kI32
+                   ? *lanes
+                   : fmt::format("{}_cast_i32_{}({})", m, ge::Name(n.type), *lanes);
   } else if (n.op == Op::kBitCast) {
     text = fmt::format("{}_as_{}({})", m, ge::Name(n.type), a.text);
   } else if (n.op == Op::kNarrow) {

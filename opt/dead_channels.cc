@@ -59,7 +59,7 @@ int WeightAxis(const Graph& g, const Node& n, bool rows) {
   const bool conv = IsPlain(n, "Conv"), gemm = IsPlain(n, "Gemm");
   if (!conv && !gemm && !IsPlain(n, "MatMul")) return -1;
   const Constant* w = g.ConstantOf(n.inputs[1]);
-  if (w == nullptr || AttrOr<int64_t>(n, "group", 1) != 1) return -1;
+  if (w == nullptr || w->bytes.empty() || AttrOr<int64_t>(n, "group", 1) != 1) return -1;
   if (conv) return rows ? 1 : 0;
   if (w->dims.size() != 2 || AttrOr<int64_t>(n, "transA", 0) != 0) return -1;
   return (AttrOr<int64_t>(n, "transB", 0) != 0) == rows ? 1 : 0;

@@ -54,6 +54,14 @@ def numbers(c):
             {k: np.array(v, np.int16) for k, v in zip("abc", (start, end, step))})
 
 
+    for i, first in enumerate((-4, 0, 14, 20)):
+        graph(c, f"range_turned_{i}", [("Range", ["x", "b", "s"], ["v"], {}),
+                                       ("Slice", ["v", "a", "e", "d", "p"], ["y"], {})],
+              {"x": np.array(first, np.int32)}, {"y": T.INT32},
+              {"b": np.array(15, np.int32), "s": np.array(3, np.int32), "a": ints(1 - 2 ** 63), "e": ints(1 - 2 ** 63), "d": ints(0),
+               "p": ints(-1)})
+
+
 def sizes(c):
     """Axes of size 0, and of size 1 where more was thought of."""
     graph(c, "empty_slice_reduced", [("Slice", ["x", "a", "b", "c", "d"], ["v"], {}),
@@ -63,6 +71,9 @@ def sizes(c):
         {"a": ints(6), "b": ints(12), "c": ints(1), "d": ints(-2)}, symbols=["x"])
     one(c, "empty_input", "Relu", {"x": f32(0, 3)}, T.FLOAT, symbols=["x"])
     one(c, "empty_sum", "MatMul", {"x": f32(2, 0), "z": f32(0, 3)}, T.FLOAT, symbols=["x", "z"])
+    one(c, "empty_weights", "MatMul", {"x": ints(1, 2, 3).reshape(1, 3)}, T.INT64, {"w": np.zeros((3, 0), np.int64)})
+    one(c, "empty_weight_rows", "MatMul", {"x": np.zeros((2, 4, 0), np.int32)}, T.INT32, {"w": np.zeros((0, 5), np.int32)})
+    one(c, "empty_weight_sum", "Gemm", {"x": f32(2, 0)}, T.FLOAT, {"w": f32(5, 0), "c": f32(5)}, transB=1)
     one(c, "empty_concat", "Concat", {"x": f32(2, 0), "z": f32(2, 3)}, T.FLOAT, symbols=["x", "z"], axis=1)
     one(c, "empty_cropped", "CenterCropPad", {"x": f32(8, 0)}, T.FLOAT, {"s": ints(4, 9)}, symbols=["x"], axes=[0, 1])
     one(c, "empty_padded", "Pad", {"x": f32(0, 300)}, T.FLOAT, {"p": ints(2, 0, 1, 0)}, symbols=["x"])

@@ -223,6 +223,7 @@ def sequences(d):
         shapes = {v.shape for v in d.values[s]}
         if len(shapes) > 1:
             raise Stale
+        d.symbolic = False  # the peer joins empty tensors to those of any shape
         rank = len(shapes.pop())
         d.emit("ConcatFromSequence", [s], axis=d.int(0, rank - 1), new_axis=d.int(0, 1))
 
