@@ -4,13 +4,15 @@ Every round runs each side once, in turn, on the same inputs. Ratios are peer / 
 faster. Each measurement waits for a quiet machine, and is made again up to twice if others worked meanwhile. fp32 rows run OpenVINO with its f32 hint, so that all sides compute the same thing. bf16 rows are the fp32 models
 compiled with --precision_mode=allow_mix_precision_bf16 against OpenVINO at its default; their ratio to ONNX Runtime, which
 stays in f32, is printed beside. Start is a fresh process from the import of the runtime to the first result, at 2 threads;
-memory is that process's peak, with Python and NumPy in all of them. --memory measures that alone, against ONNX Runtime, for all
+memory is that process's peak, with Python and NumPy in all of them. NumPy has one thread there: a second one of its OpenBLAS
+would spin on a CPU for 25 ms after its import. Our Python file is compiled before, as pip did with theirs. --memory measures that alone, against ONNX Runtime, for all
 cases; "apart" leaves out what such a process holds without a runtime: Python, NumPy and the inputs.
 """
 import argparse
 import json
 import math
 import os
+import py_compile
 import resource
 import subprocess
 import sys
@@ -105,8 +107,10 @@ def fresh_process(code, *args, rounds=START_ROUNDS):
     """Seconds from the import of the runtime in a new process to its first result, and its peak memory in MB: the best
     of some processes."""
     best = (float("nan"), float("nan"))
+    py_compile.compile(ge_runtime.__file__)
     for _ in range(rounds):
-        done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True,
+                              env=dict(os.environ, OPENBLAS_NUM_THREADS="1"))
         if done.returncode:
             return best
         seconds, rss = map(float, done.stdout.split()[-2:])

@@ -1,4 +1,5 @@
-// cpuid bits, and XCR0: a feature counts only if the operating system saves its registers.
+// cpuid bits, and XCR0: a feature counts only if the operating system saves its registers. In a
+// virtual machine each cpuid goes to its host, which takes microseconds: a leaf is read once.
 #include "rt/cpu.h"
 
 #include <sys/syscall.h>
@@ -14,46 +15,46 @@ namespace ge::rt {
 namespace {
 
 enum Register { kEax, kEbx, kEcx, kEdx };
+enum Leaf { kOne, kSeven, kSevenOne, kExtended, kEveryArm };  // the last: what each 64-bit ARM has
 struct Feature {
   const char* name;
-  unsigned leaf, subleaf;
+  Leaf leaf;
   Register reg;
   unsigned bit;
   uint64_t saved;  // XCR0 bits that must be set
 };
-constexpr unsigned kEveryArm = ~0u;  // instead of a leaf: what each 64-bit ARM has
 constexpr uint64_t kYmm = 0x6, kZmm = 0xe6, kTile = 0x60000;
 
 constexpr std::array kFeatures = {
-    Feature{"neon", kEveryArm, 0, kEax, 0, 0},
-    Feature{"sse42", 1, 0, kEcx, 20, 0},
-    Feature{"popcnt", 1, 0, kEcx, 23, 0},
-    Feature{"avx", 1, 0, kEcx, 28, kYmm},
-    Feature{"fma", 1, 0, kEcx, 12, kYmm},
-    Feature{"f16c", 1, 0, kEcx, 29, kYmm},
-    Feature{"movbe", 1, 0, kEcx, 22, 0},
-    Feature{"lzcnt", 0x80000001, 0, kEcx, 5, 0},
-    Feature{"bmi1", 7, 0, kEbx, 3, 0},
-    Feature{"bmi2", 7, 0, kEbx, 8, 0},
-    Feature{"avx2", 7, 0, kEbx, 5, kYmm},
-    Feature{"avx512f", 7, 0, kEbx, 16, kZmm},
-    Feature{"avx512dq", 7, 0, kEbx, 17, kZmm},
-    Feature{"avx512ifma", 7, 0, kEbx, 21, kZmm},
-    Feature{"avx512cd", 7, 0, kEbx, 28, kZmm},
-    Feature{"avx512bw", 7, 0, kEbx, 30, kZmm},
-    Feature{"avx512vl", 7, 0, kEbx, 31, kZmm},
-    Feature{"avx512vbmi", 7, 0, kEcx, 1, kZmm},
-    Feature{"avx512vbmi2", 7, 0, kEcx, 6, kZmm},
-    Feature{"gfni", 7, 0, kEcx, 8, 0},
-    Feature{"avx512vnni", 7, 0, kEcx, 11, kZmm},
-    Feature{"avx512bitalg", 7, 0, kEcx, 12, kZmm},
-    Feature{"avx512vpopcntdq", 7, 0, kEcx, 14, kZmm},
-    Feature{"amxbf16", 7, 0, kEdx, 22, kTile},
-    Feature{"avx512fp16", 7, 0, kEdx, 23, kZmm},
-    Feature{"amxtile", 7, 0, kEdx, 24, kTile},
-    Feature{"amxint8", 7, 0, kEdx, 25, kTile},
-    Feature{"avxvnni", 7, 1, kEax, 4, kYmm},
-    Feature{"avx512bf16", 7, 1, kEax, 5, kZmm},
+    Feature{"neon", kEveryArm, kEax, 0, 0},
+    Feature{"sse42", kOne, kEcx, 20, 0},
+    Feature{"popcnt", kOne, kEcx, 23, 0},
+    Feature{"avx", kOne, kEcx, 28, kYmm},
+    Feature{"fma", kOne, kEcx, 12, kYmm},
+    Feature{"f16c", kOne, kEcx, 29, kYmm},
+    Feature{"movbe", kOne, kEcx, 22, 0},
+    Feature{"lzcnt", kExtended, kEcx, 5, 0},
+    Feature{"bmi1", kSeven, kEbx, 3, 0},
+    Feature{"bmi2", kSeven, kEbx, 8, 0},
+    Feature{"avx2", kSeven, kEbx, 5, kYmm},
+    Feature{"avx512f", kSeven, kEbx, 16, kZmm},
+    Feature{"avx512dq", kSeven, kEbx, 17, kZmm},
+    Feature{"avx512ifma", kSeven, kEbx, 21, kZmm},
+    Feature{"avx512cd", kSeven, kEbx, 28, kZmm},
+    Feature{"avx512bw", kSeven, kEbx, 30, kZmm},
+    Feature{"avx512vl", kSeven, kEbx, 31, kZmm},
+    Feature{"avx512vbmi", kSeven, kEcx, 1, kZmm},
+    Feature{"avx512vbmi2", kSeven, kEcx, 6, kZmm},
+    Feature{"gfni", kSeven, kEcx, 8, 0},
+    Feature{"avx512vnni", kSeven, kEcx, 11, kZmm},
+    Feature{"avx512bitalg", kSeven, kEcx, 12, kZmm},
+    Feature{"avx512vpopcntdq", kSeven, kEcx, 14, kZmm},
+    Feature{"amxbf16", kSeven, kEdx, 22, kTile},
+    Feature{"avx512fp16", kSeven, kEdx, 23, kZmm},
+    Feature{"amxtile", kSeven, kEdx, 24, kTile},
+    Feature{"amxint8", kSeven, kEdx, 25, kTile},
+    Feature{"avxvnni", kSevenOne, kEax, 4, kYmm},
+    Feature{"avx512bf16", kSevenOne, kEax, 5, kZmm},
 };
 
 std::string Plain(std::string_view name) {
@@ -65,9 +66,30 @@ std::string Plain(std::string_view name) {
 }
 
 #if defined(__x86_64__)
+using Registers = std::array<unsigned, 4>;
+
+// By Leaf; zeros where the CPU has no such leaf.
+const std::array<Registers, kEveryArm>& Leaves() {
+  static const auto leaves = [] {
+    std::array<Registers, kEveryArm> all{};
+    const unsigned last = __get_cpuid_max(0, nullptr),
+                   extended = __get_cpuid_max(1u << 31, nullptr);
+    const auto read = [&](Leaf leaf, unsigned number, unsigned subleaf) {
+      Registers& r = all[leaf];
+      if (number <= (number >> 31 != 0 ? extended : last))
+        __cpuid_count(number, subleaf, r[kEax], r[kEbx], r[kEcx], r[kEdx]);
+    };
+    read(kOne, 1, 0);
+    read(kSeven, 7, 0);
+    if (all[kSeven][kEax] >= 1) read(kSevenOne, 7, 1);
+    read(kExtended, 0x80000001, 0);
+    return all;
+  }();
+  return leaves;
+}
+
 uint64_t SavedRegisters() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c >> 27 & 1) == 0) return 0;  // no OSXSAVE
+  if ((Leaves()[kOne][kEcx] >> 27 & 1) == 0) return 0;  // no OSXSAVE
   unsigned low = 0, high = 0;
   asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return uint64_t{high} << 32 | low;
@@ -75,9 +97,7 @@ uint64_t SavedRegisters() {
 
 bool Present(const Feature& f) {
   if (f.leaf == kEveryArm) return false;
-  std::array<unsigned, 4> r{};
-  if (__get_cpuid_count(f.leaf, f.subleaf, &r[0], &r[1], &r[2], &r[3]) == 0) return false;
-  return (r[f.reg] >> f.bit & 1) != 0 && (SavedRegisters() & f.saved) == f.saved;
+  return (Leaves()[f.leaf][f.reg] >> f.bit & 1) != 0 && (SavedRegisters() & f.saved) == f.saved;
 }
 
 // The tile registers are large, so Linux gives them only to processes that ask.

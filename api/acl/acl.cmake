@@ -11,7 +11,8 @@ if(GE_SANITIZE MATCHES "undefined")
 endif()
 add_library(ascendcl SHARED $<TARGET_OBJECTS:ge_acl> ${GE_RUNTIME_OBJECTS})
 target_link_libraries(ascendcl PRIVATE Threads::Threads)
-target_link_options(ascendcl PRIVATE -Wl,--gc-sections -Wl,--no-undefined)
+target_link_options(ascendcl PRIVATE -Wl,--gc-sections -Wl,--no-undefined ${GE_EXPORTS})
+set_target_properties(ascendcl PROPERTIES LINK_DEPENDS ${GE_EXPORTED})
 target_include_directories(ascendcl INTERFACE ${CMAKE_SOURCE_DIR}/api/acl/include)
 
 # Clients link parts of the interface by their own names: all are the one library.
