@@ -7,10 +7,12 @@
 //   product with V (BrGemm; the epilogue has the reciprocal sums and what consumes Y)
 //
 // A block's scores stay in the caches of the core: whole rows, so that no maximum is ever
-// corrected.
+// corrected. Keys that masks hide from all rows of a block, at either end, are left out: their
+// weights would be 0.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "lower/cube_gemm.h"
 #include "ops/attend.h"
@@ -23,9 +25,20 @@ namespace ge {
 namespace {
 
 using tile::LoopKind;
+using tile::Op;
+using tile::ReduceOp;
 using tile::Val;
 
 constexpr int64_t kBlockRows = 64;  // whose scores are in scratch at once, at most
+
+// Keys are left out in steps of as many as a reduction takes at once, so that the sum of what stays
+// has the same bits.
+constexpr int64_t kStep = 64;
+// What is added to a score hides it from here on; lower scores are of hidden keys.
+constexpr double kHides = -1e30, kOfHidden = -1e29;
+constexpr double kFaintest = 1000, kNothing = 110;  // exp(-kNothing) is 0
+// The keys of a block: from, to, and are their scores still to be made.
+constexpr int kFrom = 0, kTo = 1, kOpen = 2, kRangeSize = 3;
 
 class AttendLowering {
  public:
@@ -60,6 +73,9 @@ class AttendLowering {
                          rows_.IsConst() ? 0 : kMostSymbolicRows);
     nb_ = tile_.nv * soc.F32Lanes();
     panels_ = CeilDiv(keys_, nb_);
+    const double low = AttrOr<float>(node_, "low", 0.0f);
+    leaves_out_ =
+        HintValue(keys_) > kStep && (Has(kAttendAllowed) ? low <= -kFaintest : Has(kAttendMask));
   }
 
   Lowered Run() {
@@ -114,6 +130,7 @@ class AttendLowering {
       scores_ = c.b().Alloc("scores", DType::kF32, block_ * stride_);
       tops_ = c.b().Alloc("tops", DType::kF32, block_);
       inverse_ = c.b().Alloc("inverse", DType::kF32, block_);
+      if (leaves_out_) range_ = c.b().Alloc("range", DType::kI64, kRangeSize);
       const Expr first = groups_ == 1 ? Expr(0) : Mod(p, groups_) * group_;
       Blocks(c, first, groups_ == 1 ? rows_ : Min(group_, rows_ - first));
     });
@@ -166,23 +183,138 @@ class AttendLowering {
   }
 
   void Block(LoweringContext& c, Expr first, Expr rows) {
+    if (!leaves_out_) {
+      AllScores(c, first, rows, 0, keys_);
+      return Weigh(c, first, rows, 0, keys_);
+    }
     tile::Builder& b = c.b();
-    auto loop = [&](std::string_view name, Expr count, const std::function<void(Expr)>& body) {
-      count.IsConst(1) ? body(0) : b.For(name, count, LoopKind::kSerial, body);
-    };
-    loop("panel", panels_, [&](Expr panel) {
-      ForEvenRowTiles(b, rows, tile_.m, [&](Expr r, int m) { Scores(c, panel, first, r, m); });
+    FindRange(c, first, rows);
+    const std::optional<double> least = LeastTop();
+    // A row of hidden keys alone weighs them all: then all are made in a second turn.
+    b.For("turn", least ? 2 : 1, LoopKind::kSerial, [&](Expr) {
+      b.If(b.Cast(b.Load(range_, kOpen), DType::kBool), [&] {
+        AllScores(c, first, rows, Bound(b, kFrom), Bound(b, kTo));
+        if (!least) return;
+        const Val low = b.Let(b.Reduce(ReduceOp::kOr, {rows}, [&](auto& r) {
+          return b.Binary(Op::kLt, b.Load(tops_, r[0]), b.F(*least));
+        }));
+        b.Store(range_, kOpen, b.Cast(low, DType::kI64));
+        b.If(low, [&] { SetRange(b, 0, keys_); });
+      });
     });
-    // Two loops: a row's steps depend on each other, so that rows must overlap.
-    b.For("r", rows, LoopKind::kSerial, [&](Expr r) { b.Store(tops_, r, Top(b, r)); });
+    Weigh(c, first, rows, Bound(b, kFrom), Bound(b, kTo));
+  }
+
+  Expr Bound(tile::Builder& b, int which) const {
+    return b.LetIndex(b.Let(b.Load(range_, which)), 0, Bounds(keys_).hi);
+  }
+
+  void SetRange(tile::Builder& b, Expr from, Expr to) const {
+    b.Store(range_, kFrom, b.Index(from));
+    b.Store(range_, kTo, b.Index(to));
+  }
+
+  // From the first to the last step with a key that some row sees; all if there is none.
+  void FindRange(LoweringContext& c, Expr first, Expr rows) const {
+    tile::Builder& b = c.b();
+    const Expr steps = CeilDiv(keys_, kStep);
+    auto is = [&](int which, Expr value) {
+      return b.Binary(Op::kEq, b.Load(range_, which), b.Index(value));
+    };
+    SetRange(b, 0, 0);
+    b.Store(range_, kOpen, b.ConstInt(DType::kI64, 1));
+    b.For("step", steps, LoopKind::kSerial, [&](Expr i) {
+      b.If(is(kTo, 0), [&] {
+        const Expr step = steps - 1 - i;
+        b.If(Sees(c, first, rows, step),
+             [&] { b.Store(range_, kTo, b.Index(Min((step + 1) * kStep, keys_))); });
+      });
+    });
+    b.If(
+        is(kTo, 0), [&] { SetRange(b, 0, keys_); },
+        [&] {
+          b.For("step", steps, LoopKind::kSerial, [&](Expr step) {
+            b.If(is(kFrom, step * kStep), [&] {
+              const Val hidden = b.Unary(Op::kNot, Sees(c, first, rows, step));
+              b.If(hidden, [&] { b.Store(range_, kFrom, b.Index((step + 1) * kStep)); });
+            });
+          });
+        });
+  }
+
+  // Does one of the rows see a key of this step?
+  Val Sees(LoweringContext& c, Expr first, Expr rows, Expr step) const {
+    tile::Builder& b = c.b();
+    bool differ = false;  // rows, in the masks
+    for (int mask : {kAttendMask, kAttendAllowed}) {
+      if (!Has(static_cast<size_t>(mask))) continue;
+      const std::vector<Expr>& dims = Dims(mask);
+      for (size_t back : {2, 3})
+        if ((back == 2 || shared_ > 1) && dims.size() >= back &&
+            !dims[dims.size() - back].IsConst(1))
+          differ = true;
+    }
+    const Expr from = step * kStep;
+    const Expr count = DivisibleBy(keys_, kStep) ? Expr(kStep) : Min(kStep, keys_ - from);
+    return b.Let(b.Reduce(ReduceOp::kOr, {differ ? rows : Expr(1), count}, [&](auto& i) {
+      return b.Unary(Op::kNot, Hidden(c, first + i[0], from + i[1]));
+    }));
+  }
+
+  Val Hidden(LoweringContext& c, Expr row, Expr key) const {
+    tile::Builder& b = c.b();
+    auto at_most = [&](Val x, double limit) { return b.Binary(Op::kLe, x, Like(x, limit)); };
+    Val mask, hidden;
+    if (Has(kAttendMask)) mask = b.Let(Mask(c, kAttendMask, row, key));
+    if (Has(kAttendAllowed)) {
+      hidden = Mask(c, kAttendAllowed, row, key);
+      if (AttrOr<int64_t>(node_, "hides", 0) == 0) hidden = b.Unary(Op::kNot, hidden);
+      if (mask.valid()) hidden = b.Binary(Op::kAnd, hidden, at_most(mask, 0));
+    }
+    if (!mask.valid()) return hidden;
+    const Val by_mask = at_most(mask, kHides);
+    return hidden.valid() ? b.Binary(Op::kOr, hidden, by_mask) : by_mask;
+  }
+
+  // The largest score of a row that sees a key is at least this; nullopt: hidden ones are -inf.
+  std::optional<double> LeastTop() const {
+    std::optional<double> least;
+    if (Has(kAttendMask)) least = kOfHidden;
+    const double low = AttrOr<float>(node_, "low", 0.0f);
+    if (Has(kAttendAllowed) && std::isfinite(low))
+      least = std::max(least.value_or(low), low + std::max(kNothing, -low / 1024));
+    return least;
+  }
+
+  void AllScores(LoweringContext& c, Expr first, Expr rows, Expr from, Expr to) {
+    tile::Builder& b = c.b();
+    const Expr before = FloorDiv(from, nb_);
+    Loop(b, "panel", CeilDiv(to, nb_) - before, [&](Expr panel) {
+      ForEvenRowTiles(b, rows, tile_.m,
+                      [&](Expr r, int m) { Scores(c, before + panel, first, r, m); });
+    });
+    b.For("r", rows, LoopKind::kSerial,
+          [&](Expr r) { b.Store(tops_, r, Top(b, r * stride_ + from, to - from)); });
+  }
+
+  // The rest, in loops of their own: a row's steps depend on each other, so that rows must overlap.
+  void Weigh(LoweringContext& c, Expr first, Expr rows, Expr from, Expr to) {
+    tile::Builder& b = c.b();
     b.For("r", rows, LoopKind::kSerial, [&](Expr r) {
-      b.Store(inverse_, r, Exponentials(b, scores_, r * stride_, keys_, b.Load(tops_, r)));
+      const Val top = b.Load(tops_, r);
+      b.Store(inverse_, r, Exponentials(b, scores_, r * stride_ + from, to - from, top));
     });
     const int64_t width = values_.nv * build_.soc.F32Lanes();
-    loop("panel", columns_ / width, [&](Expr panel) {
-      ForEvenRowTiles(b, rows, values_.m,
-                      [&](Expr r, int m) { Values(c, panel * width, first, r, m); });
+    Loop(b, "panel", columns_ / width, [&](Expr panel) {
+      ForEvenRowTiles(b, rows, values_.m, [&](Expr r, int m) {
+        Values(c, panel * width, first, r, m, from, to - from);
+      });
     });
+  }
+
+  static void Loop(tile::Builder& b, std::string_view name, Expr count,
+                   const std::function<void(Expr)>& body) {
+    count.IsConst(1) ? body(0) : b.For(name, count, LoopKind::kSerial, body);
   }
 
   void Scores(LoweringContext& c, Expr panel, Expr first, Expr r, int m) {
@@ -228,23 +360,23 @@ class AttendLowering {
                   BroadcastIndex(Dims(input), full, OfRow(row, key)));
   }
 
-  Val Top(tile::Builder& b, Expr r) const {
-    const Val top = Largest(b, scores_, r * stride_, keys_);
+  Val Top(tile::Builder& b, Expr at, Expr keys) const {
+    const Val top = Largest(b, scores_, at, keys);
     return AttrOr<int64_t>(node_, "empty", 0) != 0 ? Finite(top) : top;
   }
 
-  void Values(LoweringContext& c, Expr column, Expr first, Expr r, int m) {
+  void Values(LoweringContext& c, Expr column, Expr first, Expr r, int m, Expr from, Expr keys) {
     tile::BrGemm g;
     g.m = m;
     g.n = values_.nv * build_.soc.F32Lanes();
     g.n_valid = g.n;
-    g.k = keys_;
+    g.k = keys;
     g.a_buffer = scores_;
-    g.a = r * stride_;
+    g.a = r * stride_ + from;
     g.a_row = stride_;
     g.a_k = 1;
     g.b_buffer = v_.buffer;
-    g.b = v_.base + column;
+    g.b = v_.base + from * v_.row_stride + column;
     g.b_k = v_.row_stride;
     c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
       c.Yield(node_.outputs[0], OfRow(first + r + row, column + col),
@@ -261,10 +393,11 @@ class AttendLowering {
   Expr group_;
   GemmTile tile_, values_;
   int nb_ = 0;
+  bool leaves_out_ = false;
   // Of the chunk under construction.
   Index at_;
   Operand q_, v_;
-  int keys_buffer_ = -1, scores_ = -1, tops_ = -1, inverse_ = -1;
+  int keys_buffer_ = -1, scores_ = -1, tops_ = -1, inverse_ = -1, range_ = -1;
 };
 
 }  // namespace

@@ -41,6 +41,9 @@ def multi_head(c):
     add("bias", [q, k, v, f32(16 + 16 + 24)])
     add("scale", [q, k, v], scale=0.4)
     add("causal", [q, f32(2, 4, 16), f32(2, 4, 16)], unidirectional=1)
+    long = [f32(2, 200, 64) for _ in range(3)]
+    add("long_causal", long, unidirectional=1)
+    add("long_lengths", [*long, None, np.array([3, 150], np.int32)])
     add("lengths", [q, k, v, None, np.array([3, 6], np.int32)])
     add("padding", [q, k, v, None, rng.integers(0, 2, (2, 6)).astype(np.int32) | np.eye(2, 6, dtype=np.int32)])
     add("attention_bias", [q, k, v, None, None, f32(2, 4, 4, 6)])
@@ -89,6 +92,12 @@ def grouped(c):
     add("sink_step", 2, 1, 6, sink=True)
     add("sink_window", 1, 7, 0, sink=True, local_window_size=3)
     add("window_rotary_step", 2, 1, 6, do_rotary=1, local_window_size=3)
+    # More keys than are left out together.
+    add("long", 2, 150, 0)
+    add("long_window", 1, 150, 0, local_window_size=20)
+    add("long_chunk", 1, 70, 130, heads=2)
+    add("long_step", 2, 1, 199)
+    add("long_step_window", 2, 1, 199, local_window_size=30)
 
 
 def rotary(c):

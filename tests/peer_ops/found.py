@@ -52,14 +52,25 @@ def numbers(c):
     for i, (start, end, step) in enumerate([(2, 3, -1), (3, -4, -2), (3, -4, -7), (0, 7, 3), (5, 5, -1)]):
         one(c, f"range_{i}", "Range", {}, T.INT16,
             {k: np.array(v, np.int16) for k, v in zip("abc", (start, end, step))})
-
-
     for i, first in enumerate((-4, 0, 14, 20)):
         graph(c, f"range_turned_{i}", [("Range", ["x", "b", "s"], ["v"], {}),
                                        ("Slice", ["v", "a", "e", "d", "p"], ["y"], {})],
               {"x": np.array(first, np.int32)}, {"y": T.INT32},
               {"b": np.array(15, np.int32), "s": np.array(3, np.int32), "a": ints(1 - 2 ** 63), "e": ints(1 - 2 ** 63), "d": ints(0),
                "p": ints(-1)})
+
+
+def hidden_keys(c):
+    """Masks that hide stretches of keys, from some rows all of them."""
+    row, key = np.arange(150)[:, None], np.arange(200)
+    seen = np.stack([key <= row + 50, (key <= row) & (key > row - 20), (key <= row) & (key > 70), (key < 30) & (row >= 0),
+                     (key < 0) & (row < 0)])[:, None]
+    feeds = {"q": f32(5, 2, 150, 16), "k": f32(5, 2, 16, 200), "v": f32(5, 2, 200, 16)}
+    for low in np.array([-np.inf, np.finfo(np.float32).min, -1e4], np.float32):
+        for op, inputs, more in (("Where", ["b", "s", "low"], {"b": seen}), ("Add", ["s", "m"], {"m": np.where(seen, np.float32(0), low)})):
+            graph(c, f"hidden_{op}_{-low:.0e}", [
+                ("MatMul", ["q", "k"], ["s"], {}), (op, inputs, ["t"], {}), ("Softmax", ["t"], ["w"], {"axis": -1}),
+                ("MatMul", ["w", "v"], ["y"], {})], feeds | more, {"y": T.FLOAT}, {"low": low}, tolerance={"atol": 2e-5})
 
 
 def sizes(c):
@@ -182,7 +193,7 @@ def strings(c):
 
 def main():
     c = Cases(sys.argv[1])
-    for family in (numbers, sizes, norms, attention, loops, far_slices, cells, open_masks, strings):
+    for family in (numbers, sizes, norms, attention, loops, far_slices, cells, open_masks, strings, hidden_keys):
         family(c)
     for line in c.refused:
         print("peer refuses", line)
