@@ -41,6 +41,12 @@ struct Compilation {
 // Regions, kernels and plan anew, for the graph and the policy as they are now.
 Status PlanAgain(Compilation& c);
 
+// What all tasks of a plan take in sum.
+double PredictedNs(const Planned& planned);
+
+// write_over.cc
+Status UseWriteOver(Compilation& c);
+
 // memory_limit.cc
 Status UseLeanOrder(Compilation& c);
 Status UseStrips(Compilation& c);

@@ -387,6 +387,49 @@ TEST(RandomDags, StripsKeepEveryBit) {
   EXPECT_GT(less, 40);
 }
 
+// Convolutions of one shape after another, depthwise and 1x1, that may write over their inputs.
+std::string SameSizedConvs(std::mt19937& random, bool over) {
+  const int n = 1 + static_cast<int>(random() % 2), c = 64 + 8 * static_cast<int>(random() % 4),
+            h = 3 + static_cast<int>(random() % 6), w = 3 + static_cast<int>(random() % 12);
+  std::string body, now = "x", kept = "x";
+  for (int i = 0; i < 6; ++i) {
+    const bool depthwise = random() % 2;
+    const int k = depthwise ? 3 + 2 * static_cast<int>(random() % 2) : 1;
+    const int top = static_cast<int>(random() % static_cast<unsigned>(k)),
+              left = static_cast<int>(random() % static_cast<unsigned>(k));
+    std::vector<int> weights(static_cast<size_t>(c * (depthwise ? k * k : c)));
+    for (int& v : weights) v = random() % 16 ? 0 : static_cast<int>(random() % 3) - 1;
+    std::string next = fmt::format("v{}", i);
+    body += fmt::format(
+        "  %w{0} = const f32[{1},{2},{3},{3}] {{{4}}}\n  %{5} = Conv(%{6}, %w{0}) {{group={7}, "
+        "kernel_shape=[{3},{3}], pads=[{8},{9},{10},{11}]{12}}}\n",
+        i, c, depthwise ? 1 : c, k, fmt::join(weights, ", "), next, now, depthwise ? c : 1, top,
+        left, k - 1 - top, k - 1 - left, over ? ", write_over=1" : "");
+    if (random() % 3 == 0) {
+      body += fmt::format("  %r{} = Add(%{}, %{})\n", i, next, kept);
+      next = fmt::format("r{}", i);
+    }
+    now = next;
+    if (random() % 2) kept = now;
+  }
+  return fmt::format("graph \"same\" (%x: f32[{},{},{},{}]) -> (%y) {{\n{}  %y = Neg(%{})\n}}\n", n,
+                     c, h, w, body, now);
+}
+
+TEST(RandomDags, ConvsOverTheirInputsKeepEveryBit) {
+  int less = 0;
+  for (unsigned i = 0; i < 60; ++i) {
+    std::mt19937 random(i), again(i);
+    const std::string plain = SameSizedConvs(random, false), text = SameSizedConvs(again, true);
+    const auto a = RunDag(plain, {}, 1), b = RunDag(text, {}, 2);
+    ASSERT_TRUE(a.ok()) << i << ": " << a.status().message() << "\n" << plain;
+    ASSERT_TRUE(b.ok()) << i << ": " << b.status().message() << "\n" << text;
+    ASSERT_TRUE(a->outputs == b->outputs) << i << "\n" << text << b->plan;
+    less += b->arena < a->arena;
+  }
+  EXPECT_GT(less, 30);
+}
+
 // Borders are written, never read: they do not keep a node from working in place.
 TEST(Aliases, BordersInPlace) {
   const std::string type = "f32[1,16,3,3]{nc1hwc0:16} halo[2:1:1, 3:1:1]";

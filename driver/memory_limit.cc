@@ -13,13 +13,14 @@
 #include "plan/spill.h"
 
 namespace ge {
-namespace {
 
 double PredictedNs(const Planned& planned) {
   double ns = 0;
   for (const om::Task& t : planned.plan.tasks) ns += static_cast<double>(t.cost);
   return ns;
 }
+
+namespace {
 
 // On so many workers, with the streams that the plan uses.
 double StreamsNs(const om::Plan& plan, int workers) {

@@ -34,7 +34,9 @@ struct LoweredKernel {
   double flops = 0, bytes = 0;  // estimates, at hint sizes
   double cost_ns = 0;
   double tiles = 0, on_chip_bytes = 0;  // register tiles of dots; what one of them touches
-  std::string schedule;                 // for people: "brgemm 14x2 k=576 ..."
+  int32_t over = -1;     // argument over which the only written one may lie: each chunk copies what
+                         // it needs of it before it writes, and no two chunks touch the same bytes
+  std::string schedule;  // for people: "brgemm 14x2 k=576 ..."
   // A kernel with a register tile: the problem that it solves, and what was chosen. Else empty.
   std::string problem;
   DotChoice chosen;

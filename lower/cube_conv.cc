@@ -35,6 +35,7 @@ std::optional<ConvShape> ConvShapeOf(const Graph& g, const Node& node) {
   s.transposed = node.op->name == "ConvTranspose";
   if (node.inputs.size() > 2 && !bytes) s.bias = node.inputs[2];
   s.has_bias = s.bias != kNone;
+  s.over = HasAttr(node, "write_over");
   const TensorType &x = g.value(s.x).type, &w = g.value(s.weights).type;
   s.rank = x.rank();
   if (s.rank != 3 && s.rank != 4) return std::nullopt;
@@ -147,10 +148,11 @@ class ConvLowering {
     weight_type_ = pairs_ ? DType::kBF16 : DType::kF32;
     Choose();
     PackWeights();
-    build_.AddKernel(
-        fmt::format("brgemm {}{}x{} batch {}x{}x{}{}", pairs_ ? "bf16 " : "", tile_.m, nb_,
-                    Batches(), s_.kh, in_.c0 == 1 ? 1 : s_.kw, flat_ ? " flat" : ""),
-        [&](LoweringContext& c) { Kernel(c); });
+    build_.AddKernel(fmt::format("brgemm {}{}x{} batch {}x{}x{}{}{}", pairs_ ? "bf16 " : "",
+                                 tile_.m, nb_, Batches(), s_.kh, in_.c0 == 1 ? 1 : s_.kw,
+                                 flat_ ? " flat" : "", over_ ? " over its input" : ""),
+                     [&](LoweringContext& c) { over_ ? KernelOver(c) : Kernel(c); });
+    if (over_) NoteWritesOver(build_, s_);
     NoteChoice();
     turned_.Finish();
     build_.AddBorders(ZeroesLanes());
@@ -199,8 +201,11 @@ class ConvLowering {
                       soc_.ghz;  // of a pixel
     const int64_t panels = panels_ * Units();
     const int64_t bytes = BytesFor(weight_type_, Depth() * nb_ * panels);
+    over_ = s_.over && flat_ && pitch_ == s_.ow && Units() == 1 && !pairs_ && !s_.transposed &&
+            MayWriteOver(build_, s_, in_);
     rows_outside_ = build_.fixed.order.empty() ? RowsOutside(soc_, static_cast<double>(bytes), s_)
                                                : build_.fixed.order == "mn";
+    rows_outside_ |= over_;
     const int64_t inside = rows_outside_ ? panels : 1;  // panels of the same rows in turn
     const int64_t outside = HintValue(s_.n) * panels / inside;
     const double turn = ns * static_cast<double>(inside), others = static_cast<double>(outside);
@@ -209,9 +214,15 @@ class ConvLowering {
                          tile_.m
                    : RowsPerChunk(soc_, turn * static_cast<double>(HintValue(s_.ow)),
                                   HintValue(s_.oh), others);
+    // What a task copies is to stay in L1, and is worth reading all weights for.
+    if (over_) {
+      constexpr int64_t kCopied = 32 << 10, kLeastTiles = 2;
+      const int64_t tiles = kCopied / (BytesFor(s_.type, Batches() * StepChannels()) * tile_.m);
+      chunk_ = std::min(chunk_, std::max(tiles, kLeastTiles) * tile_.m);
+    }
     // A weight panel larger than half of L2 must be read once only.
-    if (static_cast<double>(Depth() * nb_ * BytesFor(weight_type_, 1)) >
-        static_cast<double>(soc_.l2_bytes) / 4) {
+    if (!over_ && static_cast<double>(Depth() * nb_ * BytesFor(weight_type_, 1)) >
+                      static_cast<double>(soc_.l2_bytes) / 4) {
       chunk_ = std::max(chunk_, HintValue(flat_ ? row_pixels_ : s_.oh));
     }
     chunk_ = build_.TaskRows(chunk_, flat_ ? row_pixels_ : s_.oh);
@@ -299,6 +310,29 @@ class ConvLowering {
           c.b().Cast(c.b().Index(Lt(panel, panels_ - 1)), DType::kBool),
           [&] { Chunk(c, {n, panel, nb_}, part); }, [&] { Chunk(c, {n, panel, last_}, part); });
     });
+  }
+
+  // The same where the result lies over the input: a chunk, of all panels, copies its pixels first.
+  void KernelOver(LoweringContext& c) {
+    const PaddedInput whole = in_;
+    const int input = PaddedArg(c, s_, in_);
+    b_ = c.AddArg({KernelArg::Kind::kPack, weights_}, "w", weight_type_,
+                  build_.lowered.packs[weights_].bytes / BytesFor(weight_type_, 1), false);
+    const Expr groups = CeilDiv(row_pixels_, chunk_);
+    c.b().For("p", s_.n * groups, LoopKind::kParallel, [&](Expr p) {
+      const auto [n, panel, part] = PlaceOfChunk(p, s_.n, 1, groups, true);
+      const Expr first = part * chunk_, count = Min(chunk_, row_pixels_ - first);
+      a_ = c.b().Alloc("pixels", s_.type, whole.c1 * (chunk_ * whole.c0));
+      c.b().For("c1", whole.c1, LoopKind::kSerial, [&](Expr c1) {
+        CopySpan(c.b(), input, whole.base + n * whole.sn + c1 * whole.sc1 + first * whole.sx, a_,
+                 c1 * (chunk_ * whole.c0), count * whole.c0);
+      });
+      in_.base = 0 - first * whole.c0, in_.sn = 0, in_.sc1 = chunk_ * whole.c0, in_.sx = whole.c0;
+      const int64_t wide = last_ == nb_ ? panels_ : panels_ - 1;
+      c.b().For("panel", wide, LoopKind::kSerial, [&](Expr at) { Chunk(c, {n, at, nb_}, part); });
+      if (last_ < nb_) Chunk(c, {n, wide, last_}, part);
+    });
+    in_ = whole;
   }
 
   // A panel of an image's output channels, `width` columns.
@@ -428,7 +462,7 @@ class ConvLowering {
   TurnedOutput turned_{build_, s_};
   PaddedInput in_;
   GemmTile tile_;
-  bool flat_ = false, pairs_ = false, rows_outside_ = false;
+  bool flat_ = false, pairs_ = false, rows_outside_ = false, over_ = false;
   DType weight_type_ = DType::kF32;
   Expr row_pixels_, rows_, pitch_;  // pitch_: pixels from row to row where rows are one axis
   int64_t chunk_ = 1, panels_ = 1;

@@ -22,6 +22,7 @@ struct ConvShape {
   int rank = 4;
   bool turned = false;  // h and w stand for each other: images one pixel wide are rows
   bool has_bias = false;
+  bool over = false;  // the result is to lie where the input does (driver/write_over.cc)
   ValueId x = kNone, weights = kNone, bias = kNone, y = kNone;
   DType type = DType::kF32;    // of the padded input: f32, bf16, or the bytes of a ConvInteger
   int64_t zero = 0;            // what pads count as
@@ -72,6 +73,14 @@ class TurnedOutput {
   int temp_ = -1, arg_ = -1;
   int64_t pitch_ = 0;  // elements of a pixel
 };
+
+// Can the region's only result take the place of the input: the same bytes for the same elements,
+// read by the convolution alone?
+bool MayWriteOver(const CubeBuild& build, const ConvShape& s, const PaddedInput& in);
+// Says so of the last kernel: see LoweredKernel::over.
+void NoteWritesOver(CubeBuild& build, const ConvShape& s);
+// A loop that copies `count` elements of one buffer to another.
+void CopySpan(tile::Builder& b, int from_buffer, Expr from, int to_buffer, Expr to, Expr count);
 
 int PaddedArg(LoweringContext& c, const ConvShape& s, const PaddedInput& in);
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <span>
 
 #include "base/check.h"
@@ -42,8 +43,11 @@ class DepthwiseLowering {
     in_ = PadInput(build_, s_, Unrolled());
     Choose();
     PackWeights();
-    build_.AddKernel(fmt::format("depthwise {}x{} by {}", s_.kh, s_.kw, in_.c0),
-                     [&](LoweringContext& c) { Kernel(c); });
+    over_ = WritesOver();
+    build_.AddKernel(fmt::format("depthwise {}x{} by {}{}", s_.kh, s_.kw, in_.c0,
+                                 over_ ? " over its input" : ""),
+                     [&](LoweringContext& c) { over_ ? KernelOver(c) : Kernel(c); });
+    if (over_) NoteWritesOver(build_, s_);
     NoteChoice();
     turned_.Finish();
     // Blocks of other sizes may have pad lanes where the input has none.
@@ -139,6 +143,40 @@ class DepthwiseLowering {
       Expr first = part * rows_;
       Expr count = DivisibleBy(s_.oh, rows_) ? Expr(rows_) : Min(rows_, s_.oh - first);
       c.b().For("y", count, LoopKind::kSerial, [&](Expr y) { Row(c, {n, c1, first + y, {}}); });
+    });
+  }
+
+  // A row of the result may take the place of the input's row with its number if the rows that
+  // later windows read of those before are kept. A task is then a block of channels of an image:
+  // of few there would be too few.
+  bool WritesOver() const {
+    constexpr int64_t kLeastTasks = 4;
+    return s_.over && Unrolled() && s_.sh == 1 && s_.sw == 1 && s_.dh == 1 &&
+           s_.pad_top.IsConst() && s_.pad_top.value() < s_.kh && HintValue(in_.c1) >= kLeastTasks &&
+           MayWriteOver(build_, s_, in_);
+  }
+
+  void KernelOver(LoweringContext& c) {
+    x_ = PaddedArg(c, s_, in_);
+    w_ = c.AddArg({KernelArg::Kind::kPack, weights_}, "w", DType::kF32,
+                  build_.lowered.packs[weights_].bytes / 4, false);
+    const int64_t ahead = s_.kh - 1 - s_.pad_top.value();  // rows below that a window reaches
+    const Expr row = in_.width * in_.c0;
+    slots_ = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(s_.kh)));
+    c.b().For("p", s_.n * in_.c1, LoopKind::kParallel, [&](Expr p) {
+      const ChunkPlace at = PlaceOfChunk(p, s_.n, in_.c1, 1, false);
+      const Expr plane = in_.base + at.n * in_.sn + at.panel * in_.sc1 + s_.pad_top * in_.sy +
+                         s_.pad_left * in_.sx;
+      kept_ = c.b().Alloc("rows", DType::kF32, row * slots_);
+      const auto keep = [&](Expr y) {
+        CopySpan(c.b(), x_, plane + y * in_.sy, kept_, Mod(y, slots_) * row, row);
+      };
+      c.b().For("y", Min(ahead, s_.h), LoopKind::kSerial, keep);
+      c.b().For("y", s_.oh, LoopKind::kSerial, [&](Expr y) {
+        c.b().If(c.b().Cast(c.b().Index(Lt(y + ahead, s_.h)), DType::kBool),
+                 [&] { keep(y + ahead); });
+        Row(c, {at.n, at.panel, y, {}});
+      });
     });
   }
 
@@ -277,9 +315,12 @@ class DepthwiseLowering {
   // but a sum waits longer for its next step: `many` sums are under way.
   Val Step(LoweringContext& c, const Place& at, Expr x, Expr i, Expr j, Expr lane, Val sum,
            bool many) {
-    Val input = c.b().Load(x_, in_.base + at.n * in_.sn + at.c1 * in_.sc1 +
-                                   (at.y * s_.sh + i * s_.dh) * in_.sy +
-                                   (x * s_.sw + j * s_.dw) * in_.sx + lane);
+    Expr place = in_.base + at.n * in_.sn + at.c1 * in_.sc1 + (at.y * s_.sh + i * s_.dh) * in_.sy +
+                 (x * s_.sw + j * s_.dw) * in_.sx + lane;
+    if (over_)
+      place = Mod(at.y + i + (slots_ - s_.pad_top), slots_) * (in_.width * in_.c0) +
+              (x + j * s_.dw - s_.pad_left) * in_.c0 + lane;
+    Val input = c.b().Load(over_ ? kept_ : x_, place);
     Val weight = c.b().Load(w_, ((at.c1 * s_.kh + i) * s_.kw + j) * in_.c0 + lane);
     if (!sum.valid()) return input * weight;
     return many ? c.b().Fma(input, weight, sum) : sum + input * weight;
@@ -344,8 +385,9 @@ class DepthwiseLowering {
   PaddedInput in_;
   int columns_ = 1;   // of a tile
   int64_t rows_ = 1;  // of a task
-  bool rows_outside_ = false;
-  int weights_ = -1, x_ = -1, w_ = -1;
+  bool rows_outside_ = false, over_ = false;
+  int64_t slots_ = 0;  // of the rows that are kept
+  int weights_ = -1, x_ = -1, w_ = -1, kept_ = -1;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "lower/cube_conv.h"
+#include "lower/region_walk.h"
 
 namespace ge {
 
@@ -169,6 +170,30 @@ PaddedInput PadInput(CubeBuild& build, const ConvShape& s, bool cuts) {
 int PaddedArg(LoweringContext& c, const ConvShape& s, const PaddedInput& in) {
   if (in.temp < 0) return c.ArgOf(s.x);
   return c.AddArg({KernelArg::Kind::kTemp, in.temp}, "padded", s.type, in.elements, false);
+}
+
+bool MayWriteOver(const CubeBuild& build, const ConvShape& s, const PaddedInput& in) {
+  if (in.temp >= 0 || build.region.outputs.size() != 1 || s.rank != 4) return false;
+  const Value &x = build.g.value(s.x), &y = build.g.value(build.region.outputs[0]);
+  const View from = BufferView(x), to = BufferView(y);
+  int uses = 0;
+  for (NodeId n : build.region.nodes)
+    for (ValueId v : build.g.node(n).inputs) uses += v == s.x;
+  return uses == 1 && x.type.dtype == y.type.dtype && x.type.dims == y.type.dims &&
+         !from.layout.IsNd() && !from.HasHalo() && SameStorage(from, to);
+}
+
+void NoteWritesOver(CubeBuild& build, const ConvShape& s) {
+  LoweredKernel& kernel = build.lowered.kernels.back();
+  for (size_t i = 0; i < kernel.args.size(); ++i) {
+    const KernelArg& arg = kernel.args[i];
+    if (arg.kind == KernelArg::Kind::kValue && arg.id == s.x) kernel.over = static_cast<int32_t>(i);
+  }
+}
+
+void CopySpan(tile::Builder& b, int from_buffer, Expr from, int to_buffer, Expr to, Expr count) {
+  b.For("i", count, LoopKind::kVector,
+        [&](Expr i) { b.Store(to_buffer, to + i, b.Load(from_buffer, from + i)); });
 }
 
 void ZeroPadLanes(LoweringContext& c, const ConvShape& s, Expr n, Expr y, Expr x) {

@@ -2,7 +2,7 @@
 // other only at the element that it stores (residual inputs of epilogues, pointwise chains), and so
 // never reads an element after it is overwritten. Borders, which are filled with constants, are not
 // read here: what a chunk reads lies where it stores what it computes, and each place is stored
-// once.
+// once. Or the kernel was written for it, and says so.
 #include <algorithm>
 
 #include "plan/plan_builder.h"
@@ -35,9 +35,11 @@ void Walk(const tile::Kernel& k, const tile::Stmt& s, Stores& out) {
 
 }  // namespace
 
-std::vector<std::pair<int, int>> InPlaceArgs(const tile::Kernel& kernel) {
+std::vector<std::pair<int, int>> InPlaceArgs(const LoweredKernel& lowered) {
+  const tile::Kernel& kernel = lowered.kernel;
   Stores stores;
   Walk(kernel, kernel.body, stores);
+  if (stores.written >= 0 && lowered.over >= 0) return {{lowered.over, stores.written}};
   if (stores.written < 0 || stores.index.size() != 1) return {};
   const tile::Buffer& to = kernel.buffers[stores.written];
   std::vector<bool> fits(kernel.buffers.size(), false);

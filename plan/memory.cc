@@ -179,7 +179,7 @@ void PlanBuilder::JoinInPlace() {
       });
     };
     const bool labelled = lane_of_kernel_.contains(task.kernel);
-    const auto pairs = InPlaceArgs(out_.kernels[task.kernel]->kernel);
+    const auto pairs = InPlaceArgs(*out_.kernels[task.kernel]);
     for (const auto& [from, to] : pairs) {
       const int root = RootOf(task.args[from]);
       const auto uses = std::count_if(task.args.begin(), task.args.end(),

@@ -156,13 +156,11 @@ class PlanBuilder {
   std::vector<int> output_buffer_;  // per graph output
   // Copies that aliases made needless: {the task that follows, a buffer that it had}.
   std::vector<std::pair<int32_t, int>> left_out_;
-  std::unordered_map<int, std::vector<std::pair<int, int>>>
-      in_place_;  // kernel -> (in arg, out arg)
 };
 
 // The pairs (read argument, written argument) of a kernel that may be one buffer: the kernel reads
 // the first only at the element that it writes next.
-std::vector<std::pair<int, int>> InPlaceArgs(const tile::Kernel& kernel);
+std::vector<std::pair<int, int>> InPlaceArgs(const LoweredKernel& kernel);
 // "name=type:value" lines for the runtime's HostAttrs.
 std::string EncodeAttrs(const Node& n);
 std::string EncodeStrings(const Constant& c);  // attributes of the host kernel ConstantStrings

@@ -31,6 +31,7 @@ struct Planned {
   std::vector<WeightSource> weights;
   std::vector<bool> is_value;    // per buffer; false: a temporary or a packed constant
   std::map<size_t, View> views;  // of buffers whose elements are not one after the other
+  std::vector<int64_t> typical;  // per symbol of the plan: a value to weigh choices with
   int64_t weight_bytes = 0;
   int64_t arena_lower_bound = -1;  // the largest sum of sizes alive at one task, if all are static
   int64_t arena_unaliased = -1;    // the same if no two values shared bytes

@@ -37,6 +37,7 @@ int32_t PlanBuilder::SymbolIndex(Expr symbol) {
   const SymbolFacts& f = symbol.node()->facts;
   const auto index = static_cast<int32_t>(plan_.symbols.size());
   plan_.symbols.push_back({symbol.node()->name, f.lo, f.hi, f.multiple_of});
+  out_.typical.push_back(HintValue(symbol));
   symbol_index_.emplace(symbol.node(), index);
   return index;
 }
