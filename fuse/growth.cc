@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kCheapFlops = 40;  // per element, to be computed again in each reader
 constexpr size_t kMostUsesToScan = 16;
+constexpr int64_t kFewChannels = 8;
 
 bool Named(const Node& n, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), n.op->name) != names.end();
@@ -26,6 +27,12 @@ bool ReadsOnce(const Graph& g, const Node& n, int operand) {
     return std::find(cut.begin(), cut.end(), false) == cut.end();
   }
   if (!n.op->lower) return n.op->fusion == Fusion::kPointwise || n.op->fusion == Fusion::kView;
+  // Few channels of bf16 are copied, all of a pixel beside each other.
+  if (Named(n, {"Conv"}) && operand == 0) {
+    const TensorType& x = g.value(n.inputs[0]).type;
+    return x.layout.IsNd() && x.dtype == DType::kBF16 && x.dims[1].IsConst() &&
+           x.dims[1].value() < kFewChannels;
+  }
   return operand == 0 &&
          Named(n, {"Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization", "ReduceMean",
                    "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",

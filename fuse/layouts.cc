@@ -174,7 +174,8 @@ class LayoutChoice {
     for (int i = 0; i < 2; ++i)
       if ((conv.pad_lo[i] || conv.pad_hi[i]) && !(conv.cuts && wants_blocked))
         halo.push_back({2 + i, conv.pad_lo[i], conv.pad_hi[i], conv.fill});
-    if (conv.bytes && !wants_blocked) return;  // copied with its pads by the kernel before
+    // Copied with its pads, and all channels beside each other, by the kernel before.
+    if ((conv.bytes || g_.value(x).type.dtype == DType::kBF16) && !wants_blocked) return;
     const std::vector<Halo>& own = g_.value(x).halo;
     bool clash = !own.empty() && !halo.empty() && own[0].fill != halo[0].fill;
     if (wants_blocked == IsBlocked(x) && !clash && (halo.empty() || Free(x))) return Widen(x, halo);

@@ -130,6 +130,7 @@ bool SupportsConv(const Graph& g, const Region& region, const SocSpec& soc) {
 
 namespace {
 
+constexpr int64_t kFewInRows = 4;     // of so few channels bf16 is read by rows of the window
 constexpr int64_t kMostHalves = 136;  // of more channels half a block of zeros costs less
 
 class ConvLowering {
@@ -144,12 +145,12 @@ class ConvLowering {
     if (build_.fixed.k > 0 || !build_.fixed.pack.empty())
       build_.Refuse(ToString(build_.fixed), "k and pack are for matrix products");
     in_ = PadInput(build_, s_);
-    pairs_ = soc_.HasPairs() && s_.type == DType::kBF16 && in_.c0 % 2 == 0;
+    pairs_ = soc_.HasPairs() && s_.type == DType::kBF16 && (in_.c0 % 2 == 0 || in_.row_depth > 0);
     weight_type_ = pairs_ ? DType::kBF16 : DType::kF32;
     Choose();
     PackWeights();
     build_.AddKernel(fmt::format("brgemm {}{}x{} batch {}x{}x{}{}{}", pairs_ ? "bf16 " : "",
-                                 tile_.m, nb_, Batches(), s_.kh, in_.c0 == 1 ? 1 : s_.kw,
+                                 tile_.m, nb_, Batches(), s_.kh, ByRows() ? 1 : s_.kw,
                                  flat_ ? " flat" : "", over_ ? " over its input" : ""),
                      [&](LoweringContext& c) { over_ ? KernelOver(c) : Kernel(c); });
     if (over_) NoteWritesOver(build_, s_);
@@ -180,7 +181,10 @@ class ConvLowering {
     return in_.c0 == 16 && c % 16 == 8 && c <= kMostHalves ? 8 : in_.c0;
   }
   int64_t Batches() const { return CeilOf(s_.ChannelsPerGroup(), StepChannels()); }
-  int64_t Depth() const { return Batches() * StepChannels() * s_.kh * s_.kw; }
+  // Is a row of the window one run of k, of one channel or of all?
+  bool ByRows() const { return in_.c0 == 1 || in_.row_depth > 0; }
+  int64_t RowDepth() const { return in_.row_depth > 0 ? in_.row_depth : s_.kw * StepChannels(); }
+  int64_t Depth() const { return Batches() * s_.kh * RowDepth(); }
 
   void Choose() {
     flat_ =
@@ -253,7 +257,7 @@ class ConvLowering {
     const int64_t panels = panels_, units = Units(), cg = s_.ChannelsPerGroup(),
                   columns = Columns();
     const int64_t c0 = StepChannels(), c1 = Batches(), kh = s_.kh, kw = s_.kw, nb = nb_,
-                  last = last_;
+                  last = last_, row = RowDepth();
     const ConvShape shape = s_;
     const bool merged = Merged();
     Pack pack;
@@ -264,18 +268,18 @@ class ConvLowering {
         "units {} of {}, window {}x{} of {}x{}",
         shape.transposed ? "transposed " : "", pairs_ ? "bf16 " : "", nb, last, c0, units,
         shape.fold, kh, kw, shape.up_h, shape.up_w);
-    pack.bytes =
-        (units * panels * nb - (nb - last)) * c1 * kh * kw * c0 * BytesFor(weight_type_, 1);
+    pack.bytes = (units * panels * nb - (nb - last)) * c1 * kh * row * BytesFor(weight_type_, 1);
     const int64_t group = pairs_ ? 2 : 1;
     const DType type = weight_type_;
     pack.fill = [=](const Constant& w, std::byte* out) {
       int64_t to = 0;
       for (int64_t up = 0; up < units * panels; ++up) {
         const int64_t width = up == units * panels - 1 ? last : nb;
-        for (int64_t pair = 0; pair < c1 * kh * kw * c0; pair += group) {
+        for (int64_t pair = 0; pair < c1 * kh * row; pair += group) {
           for (int64_t l = 0; l < width * group; ++l) {
             const int64_t k = pair + l % group;
-            const int64_t c = k / (kh * kw * c0) * c0 + k % c0, window = k / c0 % (kh * kw);
+            const int64_t c = k / (kh * row) * c0 + k % row % c0, i = k / row % kh,
+                          j = k % row / c0;
             const int64_t unit = up / panels, column = up % panels * nb + l / group;
             int64_t o = column, phase = 0;
             if (merged)
@@ -284,9 +288,8 @@ class ConvLowering {
               o += unit * columns;
             else
               phase = unit;
-            const float v = c < cg && column < columns
-                                ? WeightAt(shape, w, o, c, window / kw, window % kw, phase)
-                                : 0.0f;
+            const float v =
+                c < cg && j < kw && column < columns ? WeightAt(shape, w, o, c, i, j, phase) : 0.0f;
             StoreElement<float>(type, out, to++, v);
           }
         }
@@ -366,7 +369,6 @@ class ConvLowering {
     const Expr n = place.n, panel = place.panel;
     const int width = place.width;
     const int64_t c0 = StepChannels(), columns = Columns();
-    const bool planes = in_.c0 == 1;
     const int64_t steps = in_.c0 / c0;  // of a block
     Expr unit = Units() == 1 ? Expr(0) : FloorDiv(panel, panels_);
     Expr in_unit = Units() == 1 ? panel : Mod(panel, panels_);
@@ -377,16 +379,16 @@ class ConvLowering {
                          : arena.Fresh(name, {.lo = 0, .hi = extent - 1, .extent = extent});
     };
     Expr c1 = symbol("c1", Batches()), i = symbol("i", s_.kh),
-         j = planes ? Expr(0) : symbol("j", s_.kw);
+         j = ByRows() ? Expr(0) : symbol("j", s_.kw);
     tile::BrGemm g;
     g.m = m;
     g.n = width;
     g.n_valid = columns % nb_ == 0 || (last_ < nb_ && (width == nb_ || columns % width == 0))
                     ? Expr(width)
                     : Min(width, columns - in_unit * nb_);
-    g.k = planes ? s_.kw : Batches() == 1 ? s_.ChannelsPerGroup() : c0;
+    g.k = ByRows() ? RowDepth() : Batches() == 1 ? s_.ChannelsPerGroup() : c0;
     for (auto [s, extent] :
-         {std::pair{c1, Batches()}, std::pair{i, s_.kh}, std::pair{j, planes ? 1 : s_.kw}}) {
+         {std::pair{c1, Batches()}, std::pair{i, s_.kh}, std::pair{j, ByRows() ? 1 : s_.kw}}) {
       if (extent > 1) g.batch.push_back({s, extent});
     }
     g.a_buffer = a_;
@@ -396,10 +398,9 @@ class ConvLowering {
         (steps == 1 ? block * in_.sc1 : FloorDiv(block, steps) * in_.sc1 + Mod(block, steps) * c0) +
         (y * s_.sh + i * s_.dh) * in_.sy + (x * s_.sw + j * s_.dw) * in_.sx;
     g.a_row = in_.sx * s_.sw;
-    g.a_k = planes ? in_.sx * s_.dw : Expr(1);
+    g.a_k = in_.c0 == 1 ? in_.sx * s_.dw : Expr(1);
     g.b_buffer = b_;
-    g.b = panel * (Batches() * s_.kh * s_.kw * c0 * nb_) +
-          ((c1 * s_.kh + i) * s_.kw + j) * (c0 * width);
+    g.b = panel * (Depth() * nb_) + (c1 * s_.kh + i) * (RowDepth() * width) + j * (c0 * width);
     g.k_group = pairs_ ? 2 : 1;
     g.b_k = width * g.k_group;
     if (HintValue(row_pixels_ * rows_) > tile_.m)
@@ -477,8 +478,9 @@ Lowered LowerCubeConv(const Graph& g, const Region& region, const SocSpec& soc,
   ConvShape s = *ConvShapeOf(g, g.node(region.anchor));
   // Pairs of channels are read as they are; other small floats are copied to
   // f32.
-  if (g.value(s.x).type.dtype == DType::kBF16 && soc.HasPairs() && s.group == 1 &&
-      s.c.value() % 2 == 0 && s.c.value() >= 16)
+  const bool pairs = s.c.value() % 2 == 0 && s.c.value() >= 16,
+             rows = s.c.value() <= kFewInRows && s.kw > 1 && s.dw == 1 && !s.transposed;
+  if (g.value(s.x).type.dtype == DType::kBF16 && soc.HasPairs() && s.group == 1 && (pairs || rows))
     s.type = DType::kBF16;
   if (s.group > 1 && s.ChannelsPerGroup() == 1) return LowerDepthwise(g, region, soc, policy, s);
   if (!IsSmallFloat(g.value(s.x).type.dtype)) return ConvLowering(g, region, soc, policy, s).Run();

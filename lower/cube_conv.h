@@ -48,6 +48,9 @@ float WeightAt(const ConvShape& s, const Constant& w, int64_t o, int64_t c, int6
 struct PaddedInput {
   int temp = -1;  // temporary that holds it; -1: the value itself
   int64_t c0 = 1;
+  // Steps of k in one row of the window and one block of channels, where they are read as one run:
+  // with those that fill the last group of k, whose weights are zero. 0: pixel by pixel.
+  int64_t row_depth = 0;
   Expr c1, height, width;      // extents; of the buffer
   Expr base, sn, sc1, sy, sx;  // the stride of c0 is 1
   Expr elements;

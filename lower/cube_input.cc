@@ -32,6 +32,7 @@ std::optional<PaddedInput> InPlace(const CubeBuild& build, const ConvShape& s, b
     return std::nullopt;
   }
   if (!blocked && s.c.value() >= 16 && s.ChannelsPerGroup() > 1) return std::nullopt;
+  if (!blocked && s.type == DType::kBF16) return std::nullopt;
   if (IsInteger(s.type)) {
     if (!blocked || v.layout.dims[1].tile % 4 != 0) return std::nullopt;
     const bool pads = !s.pad_top.IsConst(0) || !s.pad_left.IsConst(0) || !s.pad_bottom.IsConst(0) ||
@@ -71,12 +72,20 @@ std::optional<PaddedInput> InPlace(const CubeBuild& build, const ConvShape& s, b
   return in;
 }
 
-PaddedInput TempOf(const ConvShape& s, int64_t c0) {
+// Is a row of the window one run of memory? Channels are one block of c0.
+bool ReadsRows(const ConvShape& s, int64_t c0) {
+  return s.ChannelsPerGroup() <= c0 && s.group == 1 && s.dw == 1;
+}
+
+// `group`: steps of k that a dot takes at once.
+PaddedInput TempOf(const ConvShape& s, int64_t c0, int64_t group) {
   PaddedInput in;
   in.c0 = c0;
+  if (group > 1 && ReadsRows(s, c0)) in.row_depth = CeilOf(s.kw * c0, group) * group;
   in.c1 = CeilDiv(s.c, c0);
   in.height = Reached(s.oh, s.sh, s.kh, s.dh);
   in.width = Reached(s.ow, s.sw, s.kw, s.dw);
+  if (in.row_depth > 0) in.width = in.width + (CeilOf(in.row_depth, c0) - s.kw);
   in.sx = c0;
   in.sy = in.width * c0;
   in.sc1 = in.height * in.sy;
@@ -146,8 +155,11 @@ PaddedInput PadInput(CubeBuild& build, const ConvShape& s, bool cuts) {
   const bool depthwise = s.group == s.c.value() && s.group > 1;
   const int64_t lanes =
       depthwise || build.soc.amx ? BlockChannels(build.soc, s.type, s.ChannelsPerGroup()) : 16;
-  const int64_t few = IsInteger(s.type) ? (s.ChannelsPerGroup() + 3) / 4 * 4 : 1;
-  PaddedInput in = TempOf(s, s.ChannelsPerGroup() < 8 && !depthwise ? few : lanes);
+  const int64_t channels = s.ChannelsPerGroup();
+  const int64_t group = IsInteger(s.type) ? 4 : s.type == DType::kBF16 ? 2 : 1;
+  int64_t few = 1;  // plane by plane
+  if (group > 1) few = ReadsRows(s, channels) ? channels : CeilOf(channels, group) * group;
+  PaddedInput in = TempOf(s, channels < 8 && !depthwise ? few : lanes, group);
   in.temp = build.AddTemp(in.elements * BytesFor(s.type, 1));
   build.AddKernel("pad input", [&](LoweringContext& c) {
     int temp = c.AddArg({KernelArg::Kind::kTemp, in.temp}, "padded", s.type, in.elements, true);

@@ -140,14 +140,14 @@ class ByteConv {
   Lowered Run() {
     in_ = PadInput(build_, s_);
     Choose();
-    const int64_t c0 = in_.c0, kh = s_.kh, kw = s_.kw, channels = s_.c.value();
-    packed_ = PackBytes(build_, s_.weights, fmt::format("channels by {} {}", c0, ZerosKey(zeros_)),
-                        Blocks() * kh * kw * c0, o_, planes_, nb_, zeros_,
-                        s_.zero_value == kNone ? -Zero() : 1, [=](int64_t k, int64_t col) {
-                          const int64_t c = k / (kh * kw * c0) * c0 + k % c0,
-                                        window = k / c0 % (kh * kw);
-                          return c < channels ? (col * channels + c) * kh * kw + window : -1;
-                        });
+    const int64_t c0 = in_.c0, kh = s_.kh, kw = s_.kw, channels = s_.c.value(), row = RowDepth();
+    packed_ = PackBytes(
+        build_, s_.weights, fmt::format("channels by {} {}", c0, ZerosKey(zeros_)),
+        Blocks() * kh * row, o_, planes_, nb_, zeros_, s_.zero_value == kNone ? -Zero() : 1,
+        [=](int64_t k, int64_t col) {
+          const int64_t c = k / (kh * row) * c0 + k % row % c0, i = k / row % kh, j = k % row / c0;
+          return c < channels && j < kw ? ((col * channels + c) * kh + i) * kw + j : -1;
+        });
     // The analyser takes the function that PackBytes keeps for a leak.
     // NOLINTBEGIN(clang-analyzer-cplusplus.NewDeleteLeaks)
     build_.AddKernel(
@@ -163,9 +163,10 @@ class ByteConv {
 
  private:
   int64_t Blocks() const { return CeilOf(s_.c.value(), in_.c0); }
-  int64_t Depth() const { return planes_ * Blocks() * in_.c0 * s_.kh * s_.kw; }
+  int64_t Depth() const { return planes_ * Blocks() * s_.kh * RowDepth(); }
   // One block of channels: a row of the window is one run of bytes.
   bool RowOfWindow() const { return Blocks() == 1 && s_.dw == 1 && in_.sx.IsConst(in_.c0); }
+  int64_t RowDepth() const { return in_.row_depth > 0 ? in_.row_depth : s_.kw * in_.c0; }
 
   void Choose() {
     flat_ =
@@ -261,7 +262,7 @@ class ByteConv {
     g.m = m;
     g.n = nb_;
     g.n_valid = o_ % nb_ == 0 ? Expr(nb_) : Min(nb_, o_ - panel * nb_);
-    g.k = RowOfWindow() ? s_.kw * c0 : c0;
+    g.k = RowOfWindow() ? RowDepth() : c0;
     g.k_group = 4;
     g.signed_a = s_.type == DType::kI8 && OnMatrixUnit(soc_, 4);
     g.a_buffer = a_;
@@ -270,7 +271,8 @@ class ByteConv {
     g.a_row = in_.sx * s_.sw;
     g.a_k = 1;
     g.b_buffer = b_;
-    g.b = ((((panel * planes_ + plane) * Blocks() + c1) * s_.kh + i) * s_.kw + j) * (c0 * nb_);
+    g.b = (((panel * planes_ + plane) * Blocks() + c1) * s_.kh + i) * (RowDepth() * nb_) +
+          j * (c0 * nb_);
     g.b_k = nb_ * 4;
     if (HintValue(s_.oh * s_.ow) > tile_.m)
       g.prefetch = PanelAhead(soc_, Depth() * nb_, panels_, 1);

@@ -139,6 +139,10 @@ TEST(CubeBytes, ConvCopiesItsInput) {
   ExpectSame(
       "graph g(%x: u8[1,5,12], %w: i8[9,5,3]) -> (%y) {"
       " %y = ConvInteger(%x, %w) {pads=[1,1]} }");
+  ExpectSame(
+      "graph g(%x: u8[1,3,11,13], %w: u8[20,3,7,7]) -> (%y) { %z = const u8[] {9}"
+      " %y = ConvInteger(%x, %w, %z) {pads=[3,3,3,3], strides=[2,2]} }");
+  ExpectSame("graph g(%x: i8[2,1,9,8], %w: i8[16,1,5,5]) -> (%y) { %y = ConvInteger(%x, %w) }");
 }
 
 TEST(CubeBytes, ConvReadsBlockedInputWithItsZeroPointInTheHalo) {

@@ -416,7 +416,15 @@ TEST(Cube, PairsOfBf16) {
         " %y = ge.Gemm(%x, %w, %c) {transB=1, alpha=0.5} %z = Relu(%y) }",
         "graph g(%x: bf16[1,32,9,8], %w: bf16[40,32,3,3], %c: f32[40]) -> (%y) {"
         " %y = ge.Conv(%x, %w, %c) {pads=[1,1,1,1], strides=[2,2]} }",
-        "graph g(%x: bf16[2,20,6,7], %w: bf16[24,20,1,1]) -> (%y) { %y = ge.Conv(%x, %w) }"})
+        "graph g(%x: bf16[2,20,6,7], %w: bf16[24,20,1,1]) -> (%y) { %y = ge.Conv(%x, %w) }",
+        // few channels: rows of the window, whose last pair may be half empty
+        "graph g(%x: bf16[2,3,9,11], %w: bf16[20,3,7,7]) -> (%y) {"
+        " %y = ge.Conv(%x, %w) {pads=[3,3,3,3], strides=[2,2]} }",
+        "graph g(%x: bf16[1,4,6,n], %w: bf16[16,4,3,3]) -> (%y) { %y = ge.Conv(%x, %w) }",
+        "graph g(%x: bf16[1,1,12,9], %w: bf16[16,1,5,5], %c: f32[16]) -> (%y) {"
+        " %y = ge.Conv(%x, %w, %c) {pads=[2,2,2,2], dilations=[2,1]} }",
+        "graph g(%x: bf16[1,3,12,9], %w: bf16[16,3,3,3]) -> (%y) {"
+        " %y = ge.Conv(%x, %w) {dilations=[1,2]} }"})
     ExpectSame(text, {{"n", 19}});
 }
 

@@ -17,6 +17,18 @@ namespace {
 
 constexpr int64_t kSmallestSide = 16;  // of weights: less is not worth a conversion
 
+// A convolution of pictures: pairs lie in a row of its window, all channels beside each other. That
+// takes a copy of the picture, so it is for convolutions with much to do for each pixel.
+bool ReadsRows(const Node& n, const Constant& w) {
+  constexpr int64_t kMostChannels = 4, kLeastProducts = 1000;
+  const auto dilations = AttrOr<std::vector<int64_t>>(n, "dilations", {1, 1});
+  if (w.dims.size() != 4 || w.dims[1] > kMostChannels || w.dims[3] < 3 || dilations.back() != 1)
+    return false;
+  int64_t pixels = 1;  // of the picture, for one of the result
+  for (int64_t stride : AttrOr<std::vector<int64_t>>(n, "strides", {1, 1})) pixels *= stride;
+  return w.Elements() >= kLeastProducts * pixels;
+}
+
 // Constant weights whose dot takes whole pairs of k.
 const Constant* WeightsOf(const Graph& g, const Node& n) {
   const bool conv = n.op->name == "Conv";
@@ -29,7 +41,8 @@ const Constant* WeightsOf(const Graph& g, const Node& n) {
   if (conv ? w->dims.size() < 3 : w->dims.size() != 2) return nullptr;
   const bool columns_first = conv || AttrOr<int64_t>(n, "transB", 0) != 0;
   const int64_t k = w->dims[columns_first ? 1 : 0], columns = w->dims[columns_first ? 0 : 1];
-  return k % 2 == 0 && k >= kSmallestSide && columns >= kSmallestSide ? w : nullptr;
+  if (columns < kSmallestSide) return nullptr;
+  return (k % 2 == 0 && k >= kSmallestSide) || (conv && ReadsRows(n, *w)) ? w : nullptr;
 }
 
 class Rounding {
