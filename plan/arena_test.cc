@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -172,24 +172,28 @@ TEST(Arena, ChainsReachTheBound) {
   EXPECT_EQ(layout.height, layout.lower_bound);
 }
 
-// Heuristics alone. The bound is loose: other programs may run beside the test.
+// Heuristics alone, by the time of the CPU that they take: ten times the buffers take 40 times as
+// much at the most, where a quadratic one would take 100.
 TEST(Arena, HeuristicsTakeNearlyLinearTime) {
   std::mt19937 random(5);
+  std::vector<double> took;
   for (int count : {1000, 10000, 100000}) {
     std::vector<ArenaBuffer> buffers;
     for (int32_t i = 0; i < count; ++i)
       buffers.push_back({i, i + 1 + static_cast<int32_t>(random() % 9),
                          static_cast<int64_t>(64 * (1 + random() % 1000))});
-    double least = 1e9;
+    double least = 1e18;
     for (int run = 0; run < 3; ++run) {
-      const auto start = std::chrono::steady_clock::now();
+      const std::clock_t start = std::clock();
       const ArenaLayout layout = PlanArena(buffers, 64, 0);
-      least = std::min(
-          least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      least = std::min(least, static_cast<double>(std::clock() - start));
       EXPECT_GE(layout.height, layout.lower_bound);
     }
-    printf("%d buffers: %.1f ms\n", count, least * 1e3);
-    EXPECT_LT(least, 50e-6 * count);
+    printf("%d buffers: %.1f ms\n", count, least * 1e3 / CLOCKS_PER_SEC);
+    if (!took.empty()) {
+      EXPECT_LT(least, 40 * took.back());
+    }
+    took.push_back(least);
   }
 }
 

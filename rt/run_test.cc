@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <thread>
@@ -367,8 +369,20 @@ TEST(RunTest, Profile) {
 
 // ---- Speed: nanoseconds per task of kernels that do nothing.
 
+// The shortest of some times: one that nothing else held up.
+double BestNs(const std::function<void()>& work) {
+  double best = 1e18;
+  for (int round = 0; round < 50; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
+    best = std::min(best, took.count());
+  }
+  return best;
+}
+
 double NsPerTask(int threads, int grid) {
-  constexpr int kTasks = 1000, kRounds = 50;
+  constexpr int kTasks = 1000;
   TestModel model{R"(plan {arena_bytes=0}
       buffer 0 {name="x" kind=input dtype=f32 index=0 dims=[1] bytes=4}
       buffer 1 {name="y" kind=output dtype=f32 index=0 dims=[1] bytes=4}
@@ -382,56 +396,41 @@ double NsPerTask(int threads, int grid) {
   auto run = NewRun(model.Load(threads));
   Floats x(1), y(1);
   Tensor in[] = {On(x)}, out[] = {On(y)};
-  double best = 1e18;
-  for (int round = 0; round < kRounds; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    EXPECT_TRUE(run->Execute(in, out).ok());
-    best = std::min(
-        best,
-        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count());
-  }
-  return best / kTasks;
+  return BestNs([&] { EXPECT_TRUE(run->Execute(in, out).ok()); }) / kTasks;
 }
 
+// The bar is in calls through a pointer on the same machine: 50 ns where one takes 1.3.
 TEST(RunSpeedTest, TaskOverhead) {
   const double one = NsPerTask(1, 2), two = NsPerTask(2, 2);
-  std::printf("task overhead: %.1f ns on one worker, %.1f ns on two\n", one, two);
+  int (*volatile call)(int) = std::abs;
+  const double calls = BestNs([&] {
+    for (int i = 0; i < 1000; ++i) call(i);
+  });
+  std::printf("task overhead: %.1f ns on one worker, %.1f ns on two; a call %.1f ns\n", one, two,
+              calls / 1000);
 #ifndef GE_SANITIZED
-  EXPECT_LT(one, 50);
-  EXPECT_LT(two, 3000);  // 500 on a machine that is idle; here others may be at work
+  EXPECT_LT(one, 40 * calls / 1000);
 #endif
 }
 
-// Weights too small for a normal float are zeros to every worker: no microcode is paid for them.
-TEST(RunSpeedTest, DenormalWeightsCostNoMore) {
+// Weights too small for a normal float are zeros to every worker, so that no microcode is paid for
+// them. (What they cost, bench_kernels prints.)
+TEST(RunTest, DenormalWeightsAreZeros) {
   TestModel model = kStatic;
   model.kernels[0] =
-      "for (int64_t c = begin; c < end; ++c) { float sum = 0;"
-      " for (int r = 0; r < 50; ++r) for (int i = 0; i < 16; ++i)"
-      "  sum += ((const float*)b[0])[c * 16 + i] * ((const float*)b[1])[i];"
-      " for (int i = 0; i < 16; ++i) ((float*)b[2])[c * 16 + i] = sum; } (void)call;";
-  const float weights[] = {0.5f, 1e-40f};
-  std::unique_ptr<rt::Run> runs[2];
-  for (int i = 0; i < 2; ++i) {
-    model.weights = Floats(16, weights[i]);
-    runs[i] = NewRun(model.Load(2));
+      "for (int64_t i = begin * 16; i < end * 16; ++i)"
+      "  ((float*)b[2])[i] = ((const float*)b[0])[i] * ((const float*)b[1])[0] * 1e36f; "
+      "(void)call;";
+  Floats x(1024, 100), y(1024);
+  for (const float weight : {0.5f, 1e-40f}) {
+    model.weights = Floats(16, weight);
+    auto run = NewRun(model.Load(2));
+    Tensor in[] = {On(x)}, out[] = {On(y)};
+    for (int round = 0; round < 100; ++round) {
+      EXPECT_EQ(run->Execute(in, out).message(), "");
+      EXPECT_EQ(y == x, weight < 0.1f);
+    }
   }
-  Floats x(1024, 0.01f), y(1024);
-  Tensor in[] = {On(x)}, out[] = {On(y)};
-  double best[] = {1e9, 1e9};
-  for (int round = 0; round < 2000; ++round) {  // in turns: both see the same machine
-    const auto start = std::chrono::steady_clock::now();
-    EXPECT_EQ(runs[round % 2]->Execute(in, out).message(), "");
-    best[round % 2] =
-        std::min(best[round % 2],
-                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    EXPECT_EQ(y[0] == x[0], round % 2 == 1);
-  }
-  const double normal = best[0], denormal = best[1];
-  std::printf("weights: normal %.1f us, denormal %.1f us\n", normal * 1e6, denormal * 1e6);
-#ifndef GE_SANITIZED
-  EXPECT_LT(denormal, 2 * normal);
-#endif
 }
 
 }  // namespace

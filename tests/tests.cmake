@@ -43,7 +43,7 @@ add_test(NAME hostile COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/hostile.py ${CMA
 add_test(NAME samples COMMAND samples)
 set_tests_properties(samples PROPERTIES LABELS release_only)
 add_test(NAME loop_overhead COMMAND python3 ${CMAKE_SOURCE_DIR}/bench/loop.py ${CMAKE_BINARY_DIR})
-set_tests_properties(loop_overhead PROPERTIES LABELS release_only)
+set_tests_properties(loop_overhead PROPERTIES LABELS release_only RUN_SERIAL ON)
 
 # Where the shared data folder is absent, they are copied out of the onnx package first.
 add_test(NAME conformance_data COMMAND ${CMAKE_SOURCE_DIR}/tests/conformance/run --mode none)
@@ -79,8 +79,6 @@ endforeach()
 add_executable(case_recipes tests/cases/recipes.cc $<TARGET_OBJECTS:ge_tools> ${GE_ALL_OBJECTS})
 target_link_libraries(case_recipes PRIVATE fmt::fmt Threads::Threads)
 add_test(NAME case_recipes COMMAND case_recipes ${CMAKE_SOURCE_DIR}/tests/cases/data)
-add_test(NAME case_throughput COMMAND case_recipes ${CMAKE_SOURCE_DIR}/tests/cases/data --throughput)
-set_tests_properties(case_throughput PROPERTIES RUN_SERIAL ON LABELS release_only SKIP_RETURN_CODE 77)
 set_tests_properties(cases cases_written peer_ops_code peer_ops_interp PROPERTIES LABELS release_only
   ENVIRONMENT GE_BUILD=${CMAKE_BINARY_DIR} SKIP_RETURN_CODE 77 TIMEOUT 1800)
 set_tests_properties(cases_written peer_ops_code peer_ops_interp PROPERTIES FIXTURES_REQUIRED peer)
