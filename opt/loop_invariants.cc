@@ -33,11 +33,6 @@ void EraseAt(std::vector<T>& list, size_t at) {
   list.erase(list.begin() + static_cast<int64_t>(at));
 }
 
-template <class T>
-bool Has(const std::vector<T>& list, T x) {
-  return std::find(list.begin(), list.end(), x) != list.end();
-}
-
 // Where the carried values of a Loop or Scan stand. They are the first of the node's outputs.
 struct CarriedAt {
   // The first among the node's inputs, the body's inputs and the body's outputs.
@@ -59,14 +54,20 @@ void AddCapture(Node& n, ValueId outer, ValueId inner) {
   n.attrs["captures"] = AttrOr<int64_t>(n, "captures", 0) + 1;
 }
 
-bool IsRead(const Graph& g, ValueId v) {
-  if (Has(g.outputs, v)) return true;
-  return std::ranges::any_of(g.order, [&](NodeId id) { return Has(g.node(id).inputs, v); });
+// How often each value is read, by nodes and as an output.
+using Reads = std::unordered_map<ValueId, int>;
+Reads CountReads(const Graph& g) {
+  Reads reads;
+  for (ValueId v : g.outputs) ++reads[v];
+  for (NodeId id : g.order)
+    for (ValueId v : g.node(id).inputs) ++reads[v];
+  return reads;
 }
 
-// `after` collects the nodes that stand in for results of the loop.
-bool DropCarried(Graph& g, NodeId id, std::vector<NodeId>& after) {
+// `after` collects the nodes that stand in for results of the loop; `reads` is of g.
+bool DropCarried(Graph& g, NodeId id, Reads& reads, std::vector<NodeId>& after) {
   bool changed = false;
+  Reads inside = CountReads(*g.node(id).subgraphs[0]);
   for (size_t k = CarriedOf(g.node(id)).count; k-- > 0;) {
     Node& n = g.node(id);
     Graph& body = *n.subgraphs[0];
@@ -75,8 +76,10 @@ bool DropCarried(Graph& g, NodeId id, std::vector<NodeId>& after) {
     const ValueId result = k < n.outputs.size() ? n.outputs[k] : kNone;
     if (body.value(inner).kind != ValueKind::kTensor) continue;
     const bool unchanged = body.outputs[at.result + k] == inner;
-    const bool unread = !IsRead(body, inner) && (result == kNone || !IsRead(g, result));
+    const bool unread = inside[inner] == 0 && (result == kNone || reads[result] == 0);
     if (!unchanged && !unread) continue;
+    --inside[body.outputs[at.result + k]];
+    if (!unchanged) --reads[outer];
     EraseAt(n.inputs, at.operand + k);
     EraseAt(body.inputs, at.formal + k);
     EraseAt(body.outputs, at.result + k);
@@ -178,10 +181,11 @@ bool Hoist(Graph& g, NodeId id, std::vector<NodeId>& before) {
     before.push_back(new_id);
   }
   std::erase_if(body.order, [&](NodeId n) { return body.node(n).dead; });
+  const Reads inside = CountReads(body);
   for (ValueId v : made) {
     if (v == kNone) continue;
     body.value(v).producer = kNone;
-    if (IsRead(body, v)) AddCapture(g.node(id), outside.at(v), v);
+    if (inside.contains(v)) AddCapture(g.node(id), outside.at(v), v);
   }
   return true;
 }
@@ -190,11 +194,13 @@ bool RunOn(Graph& g) {
   bool changed = false;
   std::vector<NodeId> order;
   std::vector<ValueId> fresh;
+  if (std::ranges::none_of(g.order, [&](NodeId id) { return IsLoop(g.node(id)); })) return false;
+  Reads reads = CountReads(g);
   for (NodeId id : std::vector<NodeId>(g.order)) {
     std::vector<NodeId> after;
     bool here = false;
     if (IsLoop(g.node(id))) {
-      here = DropCarried(g, id, after);
+      here = DropCarried(g, id, reads, after);
       here |= Hoist(g, id, order);
     }
     order.push_back(id);
