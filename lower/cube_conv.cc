@@ -253,6 +253,14 @@ class ConvLowering {
     build_.NoteChoice(chosen, std::move(others));
   }
 
+  // All weights of an output channel, in the order of the source: a column of a panel.
+  static void PackChannel(const float* from, int64_t channels, int64_t window, int64_t c0,
+                          int64_t width, float* out) {
+    for (int64_t c = 0; c < channels; ++c)
+      for (int64_t i = 0; i < window; ++i)
+        out[((c / c0 * window + i) * c0 + c % c0) * width] = from[c * window + i];
+  }
+
   void PackWeights() {
     const int64_t panels = panels_, units = Units(), cg = s_.ChannelsPerGroup(),
                   columns = Columns();
@@ -271,7 +279,20 @@ class ConvLowering {
     pack.bytes = (units * panels * nb - (nb - last)) * c1 * kh * row * BytesFor(weight_type_, 1);
     const int64_t group = pairs_ ? 2 : 1;
     const DType type = weight_type_;
+    const bool plain =
+        group == 1 && type == DType::kF32 && !merged && !shape.transposed && shape.fold == 1;
     pack.fill = [=](const Constant& w, std::byte* out) {
+      if (plain && w.dtype == DType::kF32) {
+        auto* floats = reinterpret_cast<float*>(out);
+        std::fill_n(floats, (units * panels * nb - (nb - last)) * c1 * kh * kw * c0, 0.0f);
+        for (int64_t o = 0; o < units * columns; ++o)
+          PackChannel(reinterpret_cast<const float*>(w.bytes.data()) + o * cg * kh * kw, cg,
+                      kh * kw, c0,
+                      o / columns * panels + o % columns / nb == units * panels - 1 ? last : nb,
+                      floats + (o / columns * panels + o % columns / nb) * nb * c1 * kh * kw * c0 +
+                          o % columns % nb);
+        return;
+      }
       int64_t to = 0;
       for (int64_t up = 0; up < units * panels; ++up) {
         const int64_t width = up == units * panels - 1 ? last : nb;
