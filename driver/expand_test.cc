@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "driver/evaluate.h"
 #include "opt/facts.h"
@@ -124,6 +125,45 @@ TEST(Expand, ConvolutionsOfVolumes) {
                       "%y = ConvTranspose(%x, %w, %b) {{group={}, kernel_shape=[3,2,3]{}{}}} }}",
                       6 / group, 6, group, attrs[0] ? ", " : "", attrs),
           2e-6);
+  }
+}
+
+// 50 to 15: positions are those of f32, and what it cannot tell from a middle is one.
+TEST(Expand, NearestAtMiddles) {
+  for (const auto& [rounding, at4, at7] :
+       {std::tuple("round_prefer_ceil", 15, 24), std::tuple("round_prefer_floor", 14, 24),
+        std::tuple("floor", 14, 24), std::tuple("ceil", 15, 25)}) {
+    const auto got = Evaluated(
+        fmt::format("graph g(%x: f32[50], %s: i64[1] elems[15]) -> (%y) {{ %y = Resize(%x, _, _, "
+                    "%s) {{axes=[0], nearest_mode=\"{}\"}} }}",
+                    rounding),
+        true);
+    const auto x = [](int i) { return std::sin((i + 1) * 1.7) * 0.5; };
+    ASSERT_EQ(got[0].size(), 15U);
+    EXPECT_NEAR(got[0][4], x(at4), 1e-6) << rounding;
+    EXPECT_NEAR(got[0][7], x(at7), 1e-6) << rounding;
+  }
+}
+
+// Rows first, then columns; a line that is read in part.
+TEST(Expand, LinearOverTwoAxes) {
+  const auto got = Evaluated(
+      "graph g(%x: f32[1,4,40], %s: i64[2] elems[8,3]) -> (%y) { %y = Resize(%x, _, _, %s) "
+      "{axes=[1,2], mode=\"linear\", coordinate_transformation_mode=\"align_corners\"} }",
+      true);
+  const auto x = [](int r, int c) { return std::sin((r * 40 + c + 1) * 1.7) * 0.5; };
+  ASSERT_EQ(got[0].size(), 24U);
+  for (int r = 0; r < 8; ++r) {
+    const double at = r * 3 / 7.0;
+    const int low = std::min(static_cast<int>(at), 2);
+    for (int c = 0; c < 3; ++c) {
+      const int left = c * 39 / 2, right = std::min(left + 1, 39);  // 0, 19.5, 39
+      auto line = [&](int row) {
+        return c == 1 ? (x(row, left) + x(row, right)) / 2 : x(row, left);
+      };
+      EXPECT_NEAR(got[0][r * 3 + c], line(low) + (at - low) * (line(low + 1) - line(low)), 1e-6)
+          << r << ", " << c;
+    }
   }
 }
 

@@ -2,7 +2,8 @@
 //
 // An index that is no linear function of the lane is computed for all lanes at once, in i32 where
 // it fits, and its elements are loaded as one vector where they turn out to lie side by side:
-// indices of tiles, borders and mirrors mostly do.
+// indices of tiles, borders and mirrors mostly do. Of a kernel's own line, which is there to be
+// read in rising order (Resize), they are taken out of two vectors where they lie in these.
 #include <algorithm>
 
 #include "emit/prelude.h"
@@ -166,7 +167,8 @@ std::optional<CValue> KernelPrinter::PrintPieces(const ValueNode& n) {
     Line("else");
   }
   if (anywhere && HasGather(n.buffer))
-    Line("{} = v_gat_{}(b{}, {}, {}, {});", v.text, d, n.buffer, base, at,
+    Line("{} = v_{}_{}(b{}, {}, {}, {});", v.text,
+         kernel_.buffers[n.buffer].is_arg ? "gat" : "near", d, n.buffer, base, at,
          tail ? vector_->count : "W");
   else
     Line("for (si64 l = 0; l < {}; l++) {}[l] = s_ld_{}(b{}, {} + {}[l]);",

@@ -37,6 +37,37 @@ TEST(EmitLoads, BroadcastKnownAtRunTime) {
   RunCases(cases);
 }
 
+// Elements of a line of the kernel's own that data choose: rising slowly, fast, falling, anyhow.
+TEST(EmitLoads, ChosenFromALine) {
+  constexpr int64_t kLine = 75, kChosen = 57;
+  ExprArena arena;
+  std::vector<Case> cases;
+  for (int way = 0; way < 6; ++way) {
+    std::vector<int32_t> chosen;
+    for (int64_t i = 0; i < kChosen; ++i) {
+      const int64_t ways[] = {i / 2,         i * 4 / 3,     std::min(i * 3, kLine - 1),
+                              kLine - 1 - i, i * i % kLine, i < 20 ? 74 - i % 2 : 0};
+      chosen.push_back(static_cast<int32_t>(ways[way] % kLine));
+    }
+    Case c;
+    c.name = "chosen " + std::to_string(way);
+    Builder b(c.kernel, arena);
+    const int x = b.Arg("x", DType::kF32, kLine, false);
+    const int at = b.Arg("at", DType::kI32, kChosen, false);
+    const int y = b.Arg("y", DType::kF32, kChosen, true);
+    const int line = b.Alloc("line", DType::kF32, kLine);
+    b.For("i", kLine, LoopKind::kVector, [&](Expr i) { b.Store(line, i, b.Load(x, i) + b.F(1)); });
+    b.For("i", kChosen, LoopKind::kVector, [&](Expr i) {
+      const Expr from = b.LetIndex(b.Cast(b.Load(at, i), DType::kI64), 0, kLine - 1, kLine);
+      b.Store(y, i, b.Load(line, from));
+    });
+    c.buffers = {TestBuffer::Of(Randoms(kLine, 1)), TestBuffer::Of(chosen),
+                 TestBuffer::Of(std::vector<float>(kChosen))};
+    cases.push_back(std::move(c));
+  }
+  RunCases(cases);
+}
+
 // Columns that become rows, of any number, the last ones read several times.
 TEST(EmitLoads, TurnedWithALastRowRepeated) {
   ExprArena arena;

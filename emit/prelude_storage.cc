@@ -75,6 +75,7 @@ FN v@C v_ldm_@D(const void* p, si64 i, vbool m) { return v_dec_@D(v_ld@Bk((const
 constexpr const char* kGathered = R"(
 #ifdef MASK_OF
 FN v@C v_gat_@D(const void* p, si64 i, vi32 x, si64 n) { return v_dec_@D(v_gather4((const char*)p + i * 4, x, MASK(n))); }
+FN v@C v_near_@D(const void* p, si64 i, vi32 x, si64 n) { return v_dec_@D(v_near4((const char*)p + i * 4, x, MASK(n))); }
 #endif
 )";
 

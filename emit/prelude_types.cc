@@ -167,6 +167,18 @@ FN vu64 v_ld8k(const void* p, su16 k) {
 LDN(1, u8) LDN(2, u16) LDN(4, u32) LDN(8, u64)
 FN vu32 v_gather4(const void* p, vi32 x, su16 k) { return (vu32)__builtin_ia32_gathersiv16si((vi32){}, p, x, k, 4); }
 #define MASK_OF(m) ((su16)__builtin_ia32_cvtd2mask512((q4)(m)))
+// Where x rises by less than two vectors: these two, and a permutation.
+FN vu32 v_near4(const void* p, vi32 x, su16 k) {
+  const si32 first = x[0], last = x[W - 1];
+  vu32 at = (vu32)(x - v_bc_i32(first));
+  const su32 span = (su32)(last - first);
+  if (k != 0xffff || span > 31 || MASK_OF((vi32)(at > v_bc_u32(span)))) return v_gather4(p, x, k);
+  const su64 m = ((su64)2 << span) - 1;
+  const char* from = (const char*)p + (si64)first * 4;
+  const vu32 a = v_ld4k(from, (su16)m), b = v_ld4k(from + 64, (su16)(m >> 16));
+  __asm__("vpermi2d %2, %1, %0" : "+v"(at) : "v"(a), "v"(b));
+  return at;
+}
 FN void v_st1n(void* p, vu8 x, si64 n) { __builtin_ia32_storedquqi128_mask((void*)p, (c1)x, MASK(n)); }
 FN void v_st2n(void* p, vu16 x, si64 n) { __builtin_ia32_storedquhi256_mask((void*)p, (q2)x, MASK(n)); }
 FN void v_st4n(void* p, vu32 x, si64 n) { __builtin_ia32_storedqusi512_mask((void*)p, (q4)x, MASK(n)); }

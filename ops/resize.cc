@@ -1,25 +1,20 @@
 // Resize: Y[o..] = interpolation of X at x(o..), one axis at a time.
-//   x(o) comes from the coordinate mode, e.g. half_pixel: (o + 1/2) / scale - 1/2, with the scale
-//   that was given (not out/in, which is the scale only where sizes were given). nearest: X at the
-//   rounded x. linear, cubic: weighted taps around floor(x), taps outside are the edge's (or left
-//   out: exclude_outside). antialias: the filter is stretched by 1/scale.
+//   What an axis reads is a table (ops/resize_taps.cc), with the scale that was given (not out/in,
+//   which is the scale only where sizes were given).
 // ge.Repeat: Y[o..] = X[floor(o / repeats)..], what nearest is for whole factors; a view.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
-#include "base/check.h"
 #include "ir/expand.h"
 #include "ir/opdef.h"
-#include "ops/positions.h"
 #include "ops/shapes.h"
-#include "ops/window.h"
 
 namespace ge {
 namespace {
 
-using tile::Op;
-using tile::ReduceOp;
 using tile::Val;
 
 enum Operand { kX, kRoi, kScales, kSizes };
@@ -157,213 +152,10 @@ Status InferResize(InferContext& c) {
   return {};
 }
 
-// The position that output o of an axis reads, and what is needed to weigh the taps around it.
-struct Position {
-  Val x;      // f64
-  Val scale;  // f64
-};
-
-struct Geometry {
-  Lowering& l;
-  const ResizePlan& plan;
-  std::string coordinates;
-
-  Val F64(Expr e) const { return l.b.Cast(l.b.Index(e), DType::kF64); }
-  Val ScaleOf(const ResizeAxis& a) const {
-    if (a.scale > 0) return l.b.Const(DType::kF64, a.scale);
-    if (a.runtime_scale)
-      return l.b.Cast(l.Load(kScales, {Expr(&a - plan.axes.data())}), DType::kF64);
-    if (!plan.fit) return F64(a.out) / F64(a.in);
-    Val s;
-    for (size_t i = 0; i < plan.axes.size(); ++i) {
-      const Val r = F64(plan.sizes[i]) / F64(plan.axes[i].in);
-      s = !s.valid() ? r : plan.largest ? Max(s, r) : Min(s, r);
-    }
-    return s;
-  }
-  Val Roi(size_t axis_number, bool end) const {
-    if (!l.Has(kRoi)) return l.b.Const(DType::kF64, end ? 1 : 0);
-    const auto at = static_cast<int64_t>(axis_number + (end ? plan.axes.size() : 0));
-    return l.b.Cast(l.Load(kRoi, {Expr(at)}), DType::kF64);
-  }
-  Position At(size_t axis_number, Expr o) const;
-};
-
-Position Geometry::At(size_t axis_number, Expr o) const {
-  auto& b = l.b;
-  const ResizeAxis& a = plan.axes[axis_number];
-  const Val scale = b.Let(ScaleOf(a)), i = F64(o);
-  const Val half_pixel = (i + 0.5) / scale - 0.5;
-  // Modes that are not defined for an output of one element have a value of their own there.
-  auto unless_single = [&](const std::function<Val()>& many, Val one) {
-    if (a.out.IsConst()) return a.out.value() > 1 ? many() : one;
-    return b.Select(b.Cast(b.Index(Lt(1, a.out)), DType::kBool), many(), one);
-  };
-  const Val steps = F64(Max(a.out - 1, 1));
-  Val x = half_pixel;
-  if (coordinates == "asymmetric") x = i / scale;
-  if (coordinates == "tf_half_pixel_for_nn") x = (i + 0.5) / scale;
-  if (coordinates == "pytorch_half_pixel")
-    x = unless_single([&] { return half_pixel; }, b.Const(DType::kF64, 0));
-  if (coordinates == "align_corners") {
-    // The last output meets the last input, where the output's length is the exact in * scale.
-    const Val last = a.scale > 0 || a.runtime_scale ? scale * F64(a.in) - 1 : F64(a.out - 1);
-    x = b.Select(Less(Like(last, 0), last), i * F64(a.in - 1) / last, Like(last, 0));
-  }
-  if (coordinates == "half_pixel_symmetric") {
-    const Val adjustment = F64(a.out) / (scale * F64(a.in));
-    x = F64(a.in) * 0.5 * (1.0 - adjustment) + half_pixel;
-  }
-  if (coordinates == "tf_crop_and_resize") {
-    const Val start = Roi(axis_number, false), end = Roi(axis_number, true), last = F64(a.in - 1);
-    x = unless_single([&] { return start * last + i * (end - start) * last / steps; },
-                      (start + end) * 0.5 * last);
-  }
-  return {b.Let(x), scale};
-}
-
-Val RoundNearest(tile::Builder& b, Val x, const std::string& mode) {
-  if (mode == "floor") return b.Unary(Op::kFloor, x);
-  if (mode == "ceil") return b.Unary(Op::kCeil, x);
-  if (mode == "round_prefer_ceil") return b.Unary(Op::kFloor, x + 0.5);
-  return b.Unary(Op::kCeil, x - 0.5);
-}
-
-// The filter at a distance from its centre.
-Val Filter(tile::Builder& b, bool cubic, double a, Val distance) {
-  const Val d = b.Let(b.Unary(Op::kAbs, distance));
-  const Val zero = Like(d, 0);
-  if (!cubic) return Max(1.0 - d, zero);
-  const Val near = ((d * (a + 2) - (a + 3)) * d) * d + 1;
-  const Val far = ((d * a - 5 * a) * d + 8 * a) * d - 4 * a;
-  return b.Select(LessEqual(d, Like(d, 1)), near, b.Select(Less(d, Like(d, 2)), far, zero));
-}
-
-// Taps of one axis: tap j is at floor(x) + first + j.
-struct Taps {
-  Val whole, ratio, stretch;  // floor(x), x - floor(x), what distances are multiplied by
-  Expr first, count;
-  Val total;  // what weights are divided by; invalid: nothing
-};
-
-class Interpolation {
- public:
-  Interpolation(Lowering& l, const ResizePlan& plan) : l_(l), plan_(plan) {
-    cubic_ = l.Str("mode", "nearest") == "cubic";
-    antialias_ = l.Int("antialias", 0) != 0;
-    exclude_ = l.Int("exclude_outside", 0) != 0;
-    a_ = l.Float("cubic_coeff_a", -0.75F);
-  }
-
-  Val Value(const Index& o, const std::vector<Position>& at) {
-    std::vector<Taps> taps;
-    std::vector<Expr> extents;
-    for (size_t i = 0; i < at.size(); ++i) {
-      taps.push_back(TapsOf(plan_.axes[i], at[i]));
-      extents.push_back(taps.back().count);
-    }
-    const DType t = ComputeType(l_.In(0).dtype);
-    const DType sum_type = t == DType::kF64 ? t : DType::kF32;
-    auto term = [&](const std::vector<Expr>& j) {
-      Index xi = o;
-      Val weight;
-      for (size_t i = 0; i < at.size(); ++i) {
-        const ResizeAxis& a = plan_.axes[i];
-        const Val position = taps[i].whole + l_.b.Index(taps[i].first + j[i]);
-        xi[a.axis] = BindPosition(l_, position, a.in);
-        const Val w = Weight(a, taps[i], j[i], position);
-        weight = weight.valid() ? weight * w : w;
-      }
-      return l_.b.Cast(l_.Load(0, xi), sum_type) * l_.b.Cast(weight, sum_type);
-    };
-    Val sum = l_.b.Reduce(ReduceOp::kSum, extents, term);
-    Val total;
-    for (const Taps& tap : taps)
-      if (tap.total.valid()) total = total.valid() ? total * tap.total : tap.total;
-    return total.valid() ? sum / l_.b.Cast(total, sum_type) : sum;
-  }
-
- private:
-  Taps TapsOf(const ResizeAxis& a, const Position& p) {
-    auto& b = l_.b;
-    Taps t;
-    const Val whole = b.Let(b.Unary(Op::kFloor, p.x));
-    t.whole = b.Let(b.Cast(whole, DType::kI64));
-    t.ratio = b.Let(p.x - whole);
-    t.stretch = b.Const(DType::kF64, 1);
-    const int64_t reach = cubic_ ? 2 : 1;
-    t.first = 1 - reach;
-    if (antialias_) {
-      t.stretch = b.Let(Min(p.scale, Like(p.scale, 1)));
-      // 1 + floor(-reach / scale)
-      t.first = a.scale > 0 ? Expr(static_cast<int64_t>(std::floor(static_cast<double>(-reach) /
-                                                                   std::min(a.scale, 1.0))) +
-                                   1)
-                            : 1 - Max(CeilDiv(a.in * reach, a.out), reach);
-    }
-    t.count = 2 - t.first * 2;
-    if (!antialias_ && !exclude_) return t;
-    t.total = b.Let(b.Reduce(ReduceOp::kSum, {t.count}, [&](const std::vector<Expr>& j) {
-      return Weight(a, t, j[0], t.whole + b.Index(t.first + j[0]));
-    }));
-    return t;
-  }
-
-  Val Weight(const ResizeAxis& a, const Taps& t, Expr j, Val position) {
-    auto& b = l_.b;
-    const Val tap = b.Cast(b.Index(t.first + j), DType::kF64);
-    const Val w = Filter(b, cubic_, a_, (tap - t.ratio) * t.stretch);
-    if (!exclude_) return w;
-    const Val inside = And(LessEqual(Like(position, 0), position), Less(position, b.Index(a.in)));
-    return b.Select(inside, w, Like(w, 0));
-  }
-
-  Lowering& l_;
-  const ResizePlan& plan_;
-  bool cubic_, antialias_, exclude_;
-  double a_;
-};
-
-void LowerResize(Lowering& l) {
-  auto plan = PlanResize(l.graph, l.node);
-  GE_CHECK(plan.ok());
-  // Axes that keep their size and scale are copied.
-  ResizePlan p = *plan;
-  const std::string coordinates = l.Str("coordinate_transformation_mode", "half_pixel");
-  const bool crop = coordinates == "tf_crop_and_resize",
-             nearest = l.Str("mode", "nearest") == "nearest";
-  auto is_copy = [&](const ResizeAxis& a) {
-    return a.in == a.out && (a.scale == 0 || a.scale == 1) && !a.runtime_scale && !p.fit && !crop;
-  };
-  if (!crop) std::erase_if(p.axes, is_copy);
-  const Geometry geometry{l, p, coordinates};
-  l.ForEach(l.Out(0).dims, true, [&](const Index& o) {
-    auto& b = l.b;
-    std::vector<Position> at;
-    Val outside;
-    for (size_t i = 0; i < p.axes.size(); ++i) {
-      at.push_back(geometry.At(i, o[p.axes[i].axis]));
-      if (!crop) continue;
-      const Val x = at.back().x;
-      const Val out = Or(Less(x, Like(x, 0)), Less(geometry.F64(p.axes[i].in - 1), x));
-      outside = outside.valid() ? Or(outside, out) : out;
-    }
-    Val y;
-    if (at.empty()) {
-      y = l.Load(0, o);
-    } else if (nearest) {
-      Index xi = o;
-      for (size_t i = 0; i < at.size(); ++i) {
-        const Val x = RoundNearest(b, at[i].x, l.Str("nearest_mode", "round_prefer_floor"));
-        xi[p.axes[i].axis] = BindPosition(l, b.Cast(x, DType::kI64), p.axes[i].in);
-      }
-      y = l.Load(0, xi);
-    } else {
-      y = b.Convert(Interpolation(l, p).Value(o, at), l.In(0).dtype);
-    }
-    if (crop) y = b.Select(outside, Like(y, l.Float("extrapolation_value", 0)), y);
-    l.Yield(0, o, y);
-  });
+// Does the axis stay as it is? With one scale for all axes, or a part of the input, its size alone
+// does not say.
+bool IsKept(const ResizePlan& p, const ResizeAxis& a) {
+  return a.in == a.out && (a.scale == 0 || a.scale == 1) && !a.runtime_scale && !p.fit;
 }
 
 // sizes = floor(dims * scales), read at run time.
@@ -387,39 +179,93 @@ bool ExpandRuntimeSizes(Graph& g, NodeId id) {
 }
 
 // Nearest by whole factors where the rounding gives floor(o / factor): asymmetric with floor, and
-// half_pixel with either of the symmetric roundings.
-bool ExpandResize(Graph& g, NodeId id) {
-  const Node& n = g.node(id);
-  if (NeedsSizes(g, n)) return ExpandRuntimeSizes(g, id);
+// half_pixel with either of the symmetric roundings. Empty where it is not that.
+std::vector<int64_t> Repeats(const Graph& g, const Node& n, const ResizePlan& plan) {
   if (HasAttr(n, kRuntimeScales) || AttrOr<std::string>(n, "mode", "nearest") != "nearest")
-    return false;
+    return {};
   const auto coordinates = AttrOr<std::string>(n, "coordinate_transformation_mode", "half_pixel");
   const auto rounding = AttrOr<std::string>(n, "nearest_mode", "round_prefer_floor");
   const bool by_floor = (coordinates == "asymmetric" && rounding == "floor") ||
                         (coordinates == "half_pixel" && rounding.starts_with("round_"));
-  auto plan = PlanResize(g, n);
-  if (!by_floor || !plan.ok() || plan->fit) return false;
+  if (!by_floor || plan.fit) return {};
   std::vector<int64_t> repeats(g.value(n.inputs[0]).type.dims.size(), 1);
-  for (const ResizeAxis& a : plan->axes) {
+  for (const ResizeAxis& a : plan.axes) {
     double scale = a.scale;
     if (scale == 0 && a.in.IsConst() && a.out.IsConst() && a.in.value() > 0)
       scale = static_cast<double>(a.out.value()) / static_cast<double>(a.in.value());
     if (scale == 0 && a.in == a.out) scale = 1;
-    if (scale < 1 || scale > 1e6 || scale != std::floor(scale)) return false;
+    if (scale < 1 || scale > 1e6 || scale != std::floor(scale)) return {};
     repeats[a.axis] = static_cast<int64_t>(scale);
   }
+  return repeats;
+}
+
+// The tables of an axis: positions, weights unless `nearest`, and in a crop what is inside.
+void AddTaps(ExpandBuilder& e, const ResizePlan& plan, size_t number, bool nearest, bool crop,
+             std::vector<ValueId>& operands) {
+  const ResizeAxis& a = plan.axes[number];
+  std::vector<Expr> extents = {a.in, a.out};
+  for (size_t i = 0; plan.fit && i < plan.axes.size(); ++i) {
+    extents.push_back(plan.axes[i].in);
+    extents.push_back(plan.sizes[i]);
+  }
+  Attrs attrs = e.node().attrs;
+  attrs.erase("axes");
+  attrs["number"] = static_cast<int64_t>(number);
+  if (a.scale > 0) attrs["scale"] = static_cast<float>(a.scale);
+  if (e.Type(e.In(0)) == DType::kF64) attrs["wide"] = int64_t{1};
+  const std::vector<ValueId> taps =
+      e.Ops("ge.ResizeTaps",
+            {e.Exprs(extents), a.runtime_scale ? e.In(kScales) : kNone, crop ? e.In(kRoi) : kNone},
+            crop      ? 3
+            : nearest ? 1
+                      : 2,
+            attrs);
+  operands.push_back(taps[0]);
+  if (!nearest) operands.push_back(taps[1]);
+  if (crop) operands.push_back(taps[2]);
+}
+
+bool ExpandResize(Graph& g, NodeId id) {
+  const Node& n = g.node(id);
+  if (NeedsSizes(g, n)) return ExpandRuntimeSizes(g, id);
+  auto plan = PlanResize(g, n);
+  if (!plan.ok()) return false;
+  const std::vector<int64_t> repeats = Repeats(g, n, *plan);
   ExpandBuilder e(g, id);
-  return e.Done({e.Op("ge.Repeat", {e.In(0)}, {{"repeats", repeats}})});
+  if (!repeats.empty()) return e.Done({e.Op("ge.Repeat", {e.In(0)}, {{"repeats", repeats}})});
+  const bool nearest = e.Str("mode", "nearest") == "nearest",
+             crop = e.Str("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
+  std::vector<ValueId> operands = {e.In(kX)};
+  std::vector<int64_t> axes;
+  std::vector<size_t> order(plan->axes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return plan->axes[a].axis < plan->axes[b].axis; });
+  for (const size_t i : order) {
+    if (!crop && IsKept(*plan, plan->axes[i])) continue;
+    axes.push_back(plan->axes[i].axis);
+    AddTaps(e, *plan, i, nearest, crop, operands);
+  }
+  if (axes.empty()) return e.Done({e.Op("Identity", {e.In(kX)})});
+  Attrs attrs = {{"axes", axes}, {"nearest", int64_t{nearest}}, {"crop", int64_t{crop}}};
+  attrs["extrapolation_value"] = e.Float("extrapolation_value", 0);
+  return e.Done({e.Op("ge.Resize", operands, attrs)});
 }
 
 const OpDef& kResize =
     Register({.name = "Resize",
               .max_inputs = 4,
               .infer = InferResize,
-              .lower = LowerResize,
               .expand = ExpandResize,
               .flops_per_element = 10,
-              .samples = {"(f32[1,2,3,4], , , i64[4]=[1,2,5,7]) {mode=\"linear\"}"}});
+              .samples = {"(f32[1,2,3,4], , , i64[4]=[1,2,5,7]) {mode=\"linear\"}",
+                          "(f32[1,2,9,40], , , i64[2]=[4,19]) {mode=\"cubic\", axes=[2,3], "
+                          "antialias=1}",
+                          "(f16[1,2,3,24], , , i64[2]=[7,40]) {axes=[1,3]}",
+                          "(f32[1,2,6,20], f32[4]=[0,0,1,1], , i64[2]=[4,33]) {axes=[2,3], "
+                          "mode=\"linear\", coordinate_transformation_mode="
+                          "\"tf_crop_and_resize\"}"}});
 
 Status InferRepeat(InferContext& c) {
   const auto repeats = c.Ints("repeats");
