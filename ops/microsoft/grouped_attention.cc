@@ -56,20 +56,54 @@ ValueId Places(ExpandBuilder& e, ValueId past, Expr batch, Expr steps) {
 // The cache with the new keys in their places. past: [B, 1].
 ValueId Append(ExpandBuilder& e, ValueId cache, ValueId added, ValueId past) {
   if (cache == kNone) return added;
-  Formula f{e};
-  const auto old = e.Dims(cache), more = e.Dims(added);
+  const auto old = e.Dims(cache);
   if (old.size() != 4) return kNone;
   if (old[2].IsConst(0)) return added;
-  const ValueId both = f.Concat({cache, added}, 2);
-  const Expr total = old[2] + more[2];
-  const ValueId t = e.Reshape(f.Range(total), {1, total});
-  const ValueId moved =
-      e.Op("Min", {f.Add(f.Sub(t, past), e.Exprs({old[2]})), e.Exprs({total - 1})});
-  const ValueId at = e.Op("Where", {e.Op("Less", {t, past}), t, moved});
-  const ValueId index =
-      e.Expand(f.Unsqueeze(f.Unsqueeze(at, {1}), {3}), {old[0], old[1], total, old[3]});
-  return e.Op("GatherElements", {both, index}, {{"axis", int64_t{2}}});
+  return e.Op("ge.AppendKeys", {cache, added, past});
 }
+
+enum AppendOperand { kCache, kAdded, kPast };
+
+// [B, N, P + S, H] of a cache [B, N, P, H], keys [B, N, S, H] and places [B, 1].
+Status InferAppend(InferContext& c) {
+  for (int i : {kCache, kAdded}) GE_TRY(CheckRank(c, i, 4));
+  GE_TRY(CheckRank(c, kPast, 2));
+  Dims out = c.In(kCache).dims;
+  const Dims& added = c.In(kAdded).dims;
+  for (size_t d : {0, 1, 3})
+    c.Check(Eq(out[d], added[d]),
+            fmt::format("cache {} and new keys {} differ", ShapeText(out), ShapeText(added)));
+  c.Check(Eq(c.In(kPast).dims[0], out[0]), "there is not one place for each of the batch");
+  out[2] = out[2] + added[2];
+  c.Out(0, c.In(kCache).dtype, out);
+  return {};
+}
+
+tile::Val AppendKeys(Lowering& l, int, const Index& i) {
+  auto& b = l.b;
+  const Expr steps = l.In(kAdded).dims[2];
+  const tile::Val t = b.Index(i[2]);
+  const tile::Val past = b.Let(b.Cast(l.Load(kPast, {i[0], 0}), DType::kI64));
+  const auto limited = [&](tile::Val v) {
+    const tile::Val least = b.Binary(tile::Op::kMin, v, b.Index(steps - 1));
+    return b.Binary(tile::Op::kMax, least, b.ConstInt(DType::kI64, 0));
+  };
+  Index at = i;
+  at[2] = b.LetIndex(b.Let(limited(t - past)), 0, Bounds(steps).hi, steps);
+  const tile::Val added = l.Load(kAdded, at);
+  return b.Select(b.Binary(tile::Op::kLt, t, past), l.LoadOr(kCache, i, added), added);
+}
+
+const OpDef& kAppendKeys =
+    Register({.name = "AppendKeys",
+              .domain = "ge",
+              .min_inputs = 3,
+              .max_inputs = 3,
+              .infer = InferAppend,
+              .element = AppendKeys,
+              .fusion = Fusion::kGather,
+              .samples = {"(f32[2,3,5,8], f32[2,3,1,8], i64[2,1]=[5,2])",
+                          "(f32[2,1,4,20], f32[2,1,3,20], i64[2,1]=[0,4])"}});
 
 ValueId Rotated(ExpandBuilder& e, ValueId x, ValueId places) {
   const Expr part = e.Dims(e.In(kCos))[1] * 2;

@@ -126,6 +126,13 @@ def packed_weights(c):
             c.add(f"nbits{bits}_{block}", "MatMulNBits", [x, b, scales], [F], constants=(1, 2), **common)
             c.add(f"nbits{bits}_{block}_zeros", "MatMulNBits", [x, b, scales, zeros], [F],
                   constants=(1, 2, 3), **common)
+    for rows, n in ((1, 40), (4, 16), (2, 3)):  # so few that the weights stay packed
+        for bits, zeros in ((4, f32(n * 2)), (4, rng.integers(0, 256, n, dtype=np.uint8)),
+                            (8, rng.integers(0, 256, 2 * n, dtype=np.uint8)), (4, None)):
+            b = rng.integers(0, 256, (n, 2, 32 * bits // 8), dtype=np.uint8)
+            c.add(f"nbits{bits}_few_{rows}_{'none' if zeros is None else zeros.dtype}", "MatMulNBits",
+                  [f32(rows, 64), b, np.abs(f32(n * 2)) * 0.05, zeros, None, f32(n)], [F], constants=(1, 2, 3, 5), K=64, N=n,
+                  bits=bits, block_size=32, tolerance={"atol": 1e-4})
     n, k, block = 5, 48, 32
     b = rng.integers(0, 256, (n, 2, 16), dtype=np.uint8)
     scales = np.abs(f32(n * 2)) * 0.05
