@@ -24,7 +24,7 @@ namespace ge::emit {
 
 namespace {
 
-constexpr int kEmitVersion = 4;  // raise when the same TileIR must give other code
+constexpr int kEmitVersion = 5;  // raise when the same TileIR must give other code
 constexpr size_t kBatchKernels = 12;
 
 #if defined(__aarch64__)

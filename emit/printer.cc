@@ -62,7 +62,7 @@ void KernelPrinter::PrintBody(const std::vector<Stmt>& body) {
 }
 
 void KernelPrinter::PrintStmt(const Stmt& s) {
-  memo_.clear();
+  memo_ = held_;
   switch (s.kind) {
     case StmtKind::kBlock:
       Open();
@@ -107,11 +107,45 @@ void KernelPrinter::PrintUnrolled(const Stmt& s) {
   }
 }
 
+// What is the same in all iterations of a loop that does nothing but store is computed before it:
+// the compiler may not, since stores could change what is loaded. Not where no iteration might run.
+void KernelPrinter::HoldInvariants(const Stmt& loop) {
+  if (loop.body.size() != 1 || loop.body[0].kind != StmtKind::kStore || !loop.extent.IsConst() ||
+      loop.extent.value() < 1)
+    return;
+  const Stmt& store = loop.body[0];
+  std::unordered_map<tile::ExprId, bool> varies;
+  std::vector<tile::ExprId> order, stack = {store.value};
+  while (!stack.empty()) {  // operands before what uses them
+    const tile::ExprId id = stack.back();
+    const tile::ValueNode& n = kernel_.values[id];
+    bool ready = true, any = DependsOn(n.index, loop.symbol);
+    if (n.op == tile::Op::kLoad && (kernel_.buffers[n.buffer].written || n.buffer == store.buffer))
+      any = true;
+    for (tile::ExprId operand : {n.a, n.b, n.c}) {
+      if (operand < 0) continue;
+      const auto it = varies.find(operand);
+      if (it == varies.end())
+        stack.push_back(operand), ready = false;
+      else
+        any |= it->second;
+    }
+    if (!ready) continue;
+    stack.pop_back();
+    if (varies.emplace(id, any).second) order.push_back(id);
+  }
+  if (!varies.at(store.value)) return;
+  memo_.clear();
+  for (tile::ExprId id : order)
+    if (!varies.at(id)) held_.emplace(id, Value(id));
+}
+
 void KernelPrinter::PrintVectorLoop(const Stmt& s) {
   const std::string i = Fresh('i'), e = Fresh('e');
   const bool fixed = s.extent.IsConst();
   const int64_t extent = fixed ? s.extent.value() : 0;
   Open();
+  HoldInvariants(s);
   Line("const si64 {} = {};", e, Index(s.extent));
   Line("si64 {} = 0;", i);
   if (!fixed || extent >= lanes_) {
@@ -148,6 +182,7 @@ void KernelPrinter::PrintVectorLoop(const Stmt& s) {
   }
   vector_.reset();
   varying_symbols_.clear();
+  held_.clear();
   Close();
 }
 

@@ -53,6 +53,7 @@ class KernelPrinter {
   void PrintSerialLoop(const tile::Stmt& s, const std::string& from, const std::string& to);
   void PrintUnrolled(const tile::Stmt& s);
   void PrintVectorLoop(const tile::Stmt& s);
+  void HoldInvariants(const tile::Stmt& loop);
   void PrintIf(const tile::Stmt& s);
   void PrintLet(const tile::Stmt& s);
   void PrintStore(const tile::Stmt& s);
@@ -211,6 +212,7 @@ class KernelPrinter {
   std::unordered_set<const ExprNode*> varying_symbols_;       // index symbols of varying Lets
   std::vector<CValue> vars_;                                  // by VarId
   std::unordered_map<tile::ExprId, CValue> memo_;             // during one statement
+  std::unordered_map<tile::ExprId, CValue> held_;  // computed before the vector loop at hand
   std::optional<VectorScope> vector_;
   struct Scope {
     std::string outer, header;  // text before the scope; the names at its beginning

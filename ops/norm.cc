@@ -47,7 +47,7 @@ Val BatchNorm(Lowering& l, int, const Index& i) {
   };
   const double epsilon = l.Float("epsilon", 1e-5F);
   const Val root = b.Unary(Op::kSqrt, channel(4) + epsilon);
-  return (l.Load(0, i) - channel(3)) / root * channel(1) + channel(2);
+  return (l.Load(0, i) - channel(3)) * (channel(1) / root) + channel(2);
 }
 
 // Training: the batch's own moments, and running ones mixed with them.
