@@ -115,6 +115,13 @@ enum class Fusion : uint8_t {
   kNever,
 };
 
+// What becomes of f16 where the numbers between nodes may be f32 (pass widen).
+enum class Halves : uint8_t {
+  kRound,   // results are rounded to f16
+  kWiden,   // all float operands and results are f32 instead
+  kFollow,  // elements are only moved: those of a widened operand stay f32
+};
+
 struct OpDef {
   std::string name;
   std::string domain;                  // "" = ai.onnx
@@ -129,7 +136,9 @@ struct OpDef {
   bool control = false;
 
   Fusion fusion = Fusion::kNever;
-  bool in_place = false;         // element 0 may share the buffer of input 0
+  bool in_place = false;    // element 0 may share the buffer of input 0
+  bool by_element = false;  // y[i] depends on the (broadcast) operands at i alone, and not on i
+  Halves halves = Halves::kRound;
   double flops_per_element = 1;  // for the cost model
   // Text IR of node uses, for the generic tester: "(f32[2,3], f32[3]) {axis=1}".
   std::vector<std::string> samples;

@@ -229,6 +229,7 @@ const OpDef& kAttention = Register(
      .max_outputs = 4,
      .infer = InferAttention,
      .expand = ExpandAttention,
+     .halves = Halves::kWiden,
      .samples =
          {"(f32[2,3,4,8], f32[2,3,6,8], f32[2,3,6,8])",
           "(f32[2,4,24], f32[2,6,8], f32[2,6,8]) {q_num_heads=3, kv_num_heads=1, is_causal=1}",
@@ -365,6 +366,7 @@ const OpDef& kRotaryEmbedding = Register(
      .infer = InferRotary,
      .element = RotaryEmbedding,
      .fusion = Fusion::kGather,
+     .halves = Halves::kWiden,
      .flops_per_element = 5,
      .samples = {"(f32[2,4,3,8], f32[2,3,4], f32[2,3,4])",
                  "(f32[2,4,3,8], f32[2,3,2], f32[2,3,2]) {interleaved=1, rotary_embedding_dim=4}",

@@ -189,6 +189,8 @@ const OpDef& kEqualStrings = Register({.name = "EqualStrings",
               .expand = row.element == kPlain<Op::kEq> ? ExpandEqual : nullptr,
               .fusion = Fusion::kPointwise,
               .in_place = !row.predicate,
+              .by_element = true,
+              .halves = Halves::kWiden,
               .samples = {row.sample}});
   }
   return true;
@@ -251,6 +253,8 @@ const OpDef& kPow = Register({.name = "Pow",
                               .element = Pow,
                               .fusion = Fusion::kPointwise,
                               .in_place = true,
+                              .by_element = true,
+                              .halves = Halves::kWiden,
                               .flops_per_element = 30,
                               .samples = {"(f32[2,3], f32[3])", "(i32[4], f32[1])"}});
 

@@ -127,6 +127,7 @@ const OpDef& kConcat = Register({.name = "Concat",
                                  .element = ConcatElement,
                                  .lower = LowerConcat,
                                  .fusion = Fusion::kGather,
+                                 .halves = Halves::kFollow,
                                  .flops_per_element = 0,
                                  .samples = {"(f32[2,3], f32[2,1], f32[2,4]) {axis=1}"}});
 
@@ -225,6 +226,7 @@ const OpDef& kPad =
               .element = Pad,
               .expand = ExpandSizes<1, 3>,
               .fusion = Fusion::kView,
+              .halves = Halves::kFollow,
               .flops_per_element = 1,
               .samples = {"(f32[2,3], i64[4]=[1,0,-1,2])",
                           "(f32[4,3], i64[2]=[2,3], , i64[1]=[0]) {mode=\"reflect\"}",

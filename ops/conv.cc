@@ -85,6 +85,7 @@ const OpDef& kConv =
               .infer = InferConv,
               .lower = LowerConv,
               .expand = ExpandConvOfVolumes,
+              .halves = Halves::kWiden,
               .flops_per_element = 2,
               .samples = {"(f32[2,3,6,7], f32[4,3,3,3], f32[4]) {pads=[1,1,1,1], strides=[2,1]}",
                           "(f32[1,4,9], f32[6,2,3]) {group=2, dilations=[2]}",
@@ -179,6 +180,7 @@ const OpDef& kConvTranspose =
               .infer = InferConvTranspose,
               .lower = LowerConvTranspose,
               .expand = ExpandConvTransposeOfVolumes,
+              .halves = Halves::kWiden,
               .flops_per_element = 2,
               .samples = {"(f32[1,2,3,3], f32[2,3,3,3], f32[3]) {strides=[2,2], pads=[1,1,1,1], "
                           "output_padding=[1,1]}",

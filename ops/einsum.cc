@@ -211,6 +211,7 @@ const OpDef& kEinsum = Register(
      .infer = InferEinsum,
      .lower = LowerEinsum,
      .expand = ExpandEinsum,
+     .halves = Halves::kWiden,
      .samples = {"(f32[2,3,4], f32[2,4,5]) {equation=\"bij,bjk->bik\"}",
                  "(f32[3,3]) {equation=\"ii->i\"}", "(f32[2,3], f32[2,3]) {equation=\"ij,ij\"}"}});
 

@@ -71,6 +71,7 @@ const OpDef& kGather = Register({.name = "Gather",
                                  .infer = InferGather,
                                  .element = Gather,
                                  .fusion = Fusion::kGather,
+                                 .halves = Halves::kFollow,
                                  .samples = {"(f32[3,4], i64[2,2])", "(f32[3,4], i32[2]) {axis=1}",
                                              "(f32[3,4], i64[]) {axis=-1}"}});
 
@@ -102,6 +103,7 @@ const OpDef& kGatherElements =
               .infer = InferGatherElements,
               .element = GatherElements,
               .fusion = Fusion::kGather,
+              .halves = Halves::kFollow,
               .samples = {"(f32[3,4], i64[2,4])", "(f32[3,4], i32[3,2]) {axis=1}"}});
 
 Status InferGatherNd(InferContext& c) {
@@ -146,6 +148,7 @@ const OpDef& kGatherNd =
               .infer = InferGatherNd,
               .element = GatherNd,
               .fusion = Fusion::kGather,
+              .halves = Halves::kFollow,
               .samples = {"(f32[2,3,4], i64[5,2])", "(f32[2,3,4], i64[2,1]) {batch_dims=1}"}});
 
 }  // namespace

@@ -134,6 +134,7 @@ bool ExpandLpNorm(Graph& g, NodeId n) {
 const OpDef& kLpNorm = Register({.name = "LpNormalization",
                                  .infer = InferLpNorm,
                                  .expand = ExpandLpNorm,
+                                 .halves = Halves::kWiden,
                                  .samples = {"(f32[2,3]) {p=1, axis=0}", "(f32[2,3])"}});
 
 Status InferMvn(InferContext& ctx) {
@@ -155,6 +156,7 @@ bool ExpandMvn(Graph& g, NodeId n) {
 const OpDef& kMvn = Register({.name = "MeanVarianceNormalization",
                               .infer = InferMvn,
                               .expand = ExpandMvn,
+                              .halves = Halves::kWiden,
                               .samples = {"(f32[2,3,4,5])", "(f32[2,3]) {axes=[1]}"}});
 
 }  // namespace

@@ -91,6 +91,7 @@ const OpDef& kBatchNormalization =
               .expand = ExpandBatchNorm,
               .fusion = Fusion::kPointwise,
               .in_place = true,
+              .halves = Halves::kWiden,
               .flops_per_element = 5,
               .samples = {"(f32[2,3,4,5], f32[3], f32[3], f32[3], f32[3])",
                           "(f32[2,3], f32[3], f32[3], f32[3], f32[3]) {epsilon=0.01}"}});
@@ -147,6 +148,7 @@ const OpDef& kLayerNormalization =
               .max_outputs = 3,
               .infer = InferLayerNorm,
               .lower = LowerLayerNorm,
+              .halves = Halves::kWiden,
               .flops_per_element = 8,
               .samples = {"(f32[2,3,5], f32[5], f32[5])", "(f32[2,3,5], f32[3,5]) {axis=1}",
                           "(f16[2,8], f16[8], f16[8])"},
@@ -187,6 +189,7 @@ const OpDef& kRmsNormalization =
               .max_inputs = 2,
               .infer = InferRmsNorm,
               .lower = LowerRmsNorm,
+              .halves = Halves::kWiden,
               .flops_per_element = 5,
               .samples = {"(f32[2,3,5], f32[5])", "(f32[2,3,5], f32[3,5]) {axis=1}"},
               .tolerance = 1e-4});
@@ -241,6 +244,7 @@ const OpDef& kInstanceNormalization = Register({.name = "InstanceNormalization",
                                                 .max_inputs = 3,
                                                 .infer = InferChannelNorm,
                                                 .lower = LowerChannelNorm,
+                                                .halves = Halves::kWiden,
                                                 .flops_per_element = 8,
                                                 .samples = {"(f32[2,3,4,5], f32[3], f32[3])"},
                                                 .tolerance = 1e-4});
@@ -250,6 +254,7 @@ const OpDef& kGroupNormalization =
               .max_inputs = 3,
               .infer = InferChannelNorm,
               .lower = LowerChannelNorm,
+              .halves = Halves::kWiden,
               .flops_per_element = 8,
               .samples = {"(f32[2,4,3,2], f32[4], f32[4]) {num_groups=2}"},
               .tolerance = 1e-4});
@@ -284,6 +289,7 @@ const OpDef& kLrn =
     Register({.name = "LRN",
               .infer = InferLrn,
               .lower = LowerLrn,
+              .halves = Halves::kWiden,
               .flops_per_element = 40,
               .samples = {"(f32[2,5,3,3]) {size=3, alpha=0.0002, beta=0.5, bias=2.0}"}});
 

@@ -173,6 +173,7 @@ const OpDef& kMaxPool =
               .max_outputs = 2,
               .infer = InferPool,
               .lower = LowerMaxPool,
+              .halves = Halves::kWiden,
               .samples = {"(f32[1,2,6,7]) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}",
                           "(f32[1,1,5,5]) {kernel_shape=[2,2], strides=[2,2], ceil_mode=1}",
                           "(f32[1,2,4,5,21]) {kernel_shape=[3,3,5], strides=[1,2,3], "
@@ -208,6 +209,7 @@ const OpDef& kAveragePool = Register(
     {.name = "AveragePool",
      .infer = InferPool,
      .lower = LowerAveragePool,
+     .halves = Halves::kWiden,
      .samples = {"(f32[1,2,6,7]) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}",
                  "(f32[1,2,6,7]) {kernel_shape=[3,3], pads=[1,1,1,1], count_include_pad=1}",
                  "(f32[1,1,5,5]) {kernel_shape=[2,2], strides=[2,2], ceil_mode=1}"}});
@@ -244,6 +246,7 @@ const OpDef& kLpPool =
     Register({.name = "LpPool",
               .infer = InferPool,
               .lower = LowerLpPool,
+              .halves = Halves::kWiden,
               .samples = {"(f32[1,2,6,7]) {kernel_shape=[3,3], strides=[2,2], p=3}",
                           "(f32[1,2,6]) {kernel_shape=[2]}"}});
 
@@ -293,10 +296,12 @@ void LowerGlobalLp(Lowering& l) {
 const OpDef& kGlobalAveragePool = Register({.name = "GlobalAveragePool",
                                             .infer = InferGlobalPool,
                                             .lower = LowerGlobalAverage,
+                                            .halves = Halves::kWiden,
                                             .samples = {"(f32[2,3,4,5])", "(f32[1,3,7])"}});
 const OpDef& kGlobalMaxPool = Register({.name = "GlobalMaxPool",
                                         .infer = InferGlobalPool,
                                         .lower = LowerGlobalMax,
+                                        .halves = Halves::kWiden,
                                         .samples = {"(f32[2,3,4,5])"}});
 const OpDef& kGlobalLpPool = Register({.name = "GlobalLpPool",
                                        .infer = InferGlobalPool,

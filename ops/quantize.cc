@@ -173,6 +173,7 @@ const OpDef& kDequantize =
               .infer = InferDequantize,
               .element = Dequantize,
               .fusion = Fusion::kPointwise,
+              .halves = Halves::kWiden,
               .flops_per_element = 2,
               .samples = {"(i8[2,3,4], f32[3], i8[3])", "(u8[2,3], f32[], u8[])"}});
 

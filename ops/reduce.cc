@@ -231,6 +231,7 @@ const OpRow kRows[] = {
               .infer = row.infer,
               .lower = row.lower,
               .expand = ExpandSizes<1>,
+              .halves = Halves::kWiden,
               .samples = {"(f32[2,3,4]) {axes=[1]}", "(f32[2,3]) {keepdims=0}",
                           "(f32[2,3,4]) {axes=[-1], keepdims=0}"}});
   }

@@ -107,6 +107,7 @@ const OpDef& kReshape =
               .expand = ExpandSizes<1>,
               .fusion = Fusion::kView,
               .in_place = true,
+              .halves = Halves::kFollow,
               .flops_per_element = 0,
               .samples = {"(f32[2,3,4], i64[3]=[0,-1,2])", "(f32[6], i64[2]=[2,3])"}});
 
@@ -129,6 +130,7 @@ const OpDef& kFlatten = Register({.name = "Flatten",
                                   .element = Element,
                                   .fusion = Fusion::kView,
                                   .in_place = true,
+                                  .halves = Halves::kFollow,
                                   .flops_per_element = 0,
                                   .samples = {"(f32[2,3,4]) {axis=2}"}});
 
@@ -226,6 +228,7 @@ OpDef AxesView(const char* name, Status (*infer)(InferContext&), const char* sam
           .expand = ExpandSizes<1>,
           .fusion = Fusion::kView,
           .in_place = true,
+          .halves = Halves::kFollow,
           .flops_per_element = 0,
           .samples = {sample}};
 }

@@ -258,6 +258,7 @@ const OpDef& kResize =
               .max_inputs = 4,
               .infer = InferResize,
               .expand = ExpandResize,
+              .halves = Halves::kWiden,
               .flops_per_element = 10,
               .samples = {"(f32[1,2,3,4], , , i64[4]=[1,2,5,7]) {mode=\"linear\"}",
                           "(f32[1,2,9,40], , , i64[2]=[4,19]) {mode=\"cubic\", axes=[2,3], "

@@ -62,6 +62,7 @@ OpDef ArgOp(const char* name, void (*lower)(Lowering&)) {
   return {.name = name,
           .infer = InferArg,
           .lower = lower,
+          .halves = Halves::kWiden,
           .samples = {"(f32[2,3,4]) {axis=1}",
                       "(f32[3,5]) {axis=-1, keepdims=0, select_last_index=1}"}};
 }
@@ -184,6 +185,7 @@ OpDef Cumulative(const char* name, void (*lower)(Lowering&)) {
           .infer = InferCumulative,
           .lower = lower,
           .expand = ExpandSizes<1>,
+          .halves = Halves::kWiden,
           .samples = {"(f32[3,4], i64[]=[1])", "(f32[2,3,20], i64[]=[1])",
                       "(f32[3,4], i64[]=[0]) {exclusive=1, reverse=1}"}};
 }

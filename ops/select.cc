@@ -49,6 +49,8 @@ const OpDef& kWhere = Register({.name = "Where",
                                 .infer = InferWhere,
                                 .element = Where,
                                 .fusion = Fusion::kPointwise,
+                                .by_element = true,
+                                .halves = Halves::kFollow,
                                 .samples = {"(bool[2,1], f32[2,3], f32[3])"}});
 
 Status InferClip(InferContext& ctx) {
@@ -92,6 +94,8 @@ const OpDef& kClip = Register({.name = "Clip",
                                .element = Clip,
                                .fusion = Fusion::kPointwise,
                                .in_place = true,
+                               .by_element = true,
+                               .halves = Halves::kWiden,
                                .flops_per_element = 2,
                                .samples = {"(f32[2,3], f32[], f32[])", "(f32[4])"}});
 
@@ -114,6 +118,8 @@ const OpDef& kPRelu = Register({.name = "PRelu",
                                 .element = PRelu,
                                 .fusion = Fusion::kPointwise,
                                 .in_place = true,
+                                .by_element = true,
+                                .halves = Halves::kWiden,
                                 .flops_per_element = 2,
                                 .samples = {"(f32[2,3,4], f32[3,1])"}});
 
@@ -149,6 +155,7 @@ const OpDef& kDropout = Register({.name = "Dropout",
                                   .element = Dropout,
                                   .fusion = Fusion::kPointwise,
                                   .in_place = true,
+                                  .halves = Halves::kFollow,
                                   .samples = {"(f32[2,3])"}});
 
 }  // namespace

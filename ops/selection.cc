@@ -37,7 +37,8 @@ const OpDef& kTopK = Register({.name = "TopK",
                                .max_outputs = 2,
                                .infer = InferTopK,
                                .expand = ExpandSizes<1>,
-                               .host = "TopK"});
+                               .host = "TopK",
+                               .halves = Halves::kWiden});
 
 Status InferNonZero(InferContext& c) {
   const Expr n = c.Fresh("nonzero", 0, Most(c.In(0).Elements()));

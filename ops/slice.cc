@@ -157,6 +157,7 @@ const OpDef& kSlice = Register(
      .element = Slice,
      .expand = ExpandSizes<1, 2, 3, 4>,
      .fusion = Fusion::kView,
+     .halves = Halves::kFollow,
      .flops_per_element = 0,
      .samples = {"(f32[5,6], i64[2]=[1,-1], i64[2]=[4,-6], i64[2]=[0,1], i64[2]=[1,-2])"}});
 
@@ -223,6 +224,7 @@ const OpDef& kSplit = Register({.name = "Split",
                                 .element = Split,
                                 .expand = ExpandSizes<1>,
                                 .fusion = Fusion::kView,
+                                .halves = Halves::kFollow,
                                 .flops_per_element = 0,
                                 .samples = {"(f32[2,6]) {axis=1, num_outputs=1}"}});
 

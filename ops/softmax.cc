@@ -137,6 +137,7 @@ const OpDef& kSoftmax = Register(
     {.name = "Softmax",
      .infer = InferSoftmax,
      .lower = LowerSoftmax,
+     .halves = Halves::kWiden,
      .flops_per_element = 20,
      .samples = {"(f32[2,3,5])", "(f32[2,3,5]) {axis=1}", "(f32[4]) {axis=0}", "(f16[2,7])",
                  "(f32[2,3,20]) {axis=1}", "(f32[65,3])", "(f32[3,37,12])", "(f16[2,70,17])"}});
@@ -144,6 +145,7 @@ const OpDef& kLogSoftmax =
     Register({.name = "LogSoftmax",
               .infer = InferSoftmax,
               .lower = LowerLogSoftmax,
+              .halves = Halves::kWiden,
               .flops_per_element = 20,
               .samples = {"(f32[2,3,5])", "(f32[2,3,5]) {axis=0}", "(f32[40,9])"}});
 

@@ -222,6 +222,8 @@ OpDef Definition(const Row& row) {
           .element = row.element,
           .fusion = Fusion::kPointwise,
           .in_place = !predicate,
+          .by_element = true,
+          .halves = predicate ? Halves::kRound : Halves::kWiden,
           .flops_per_element = row.flops,
           .samples = {row.sample}};
 }
@@ -257,6 +259,7 @@ const OpDef& kIdentity = Register({.name = "Identity",
                                    .expand = ExpandIdentity,
                                    .fusion = Fusion::kPointwise,
                                    .in_place = true,
+                                   .halves = Halves::kFollow,
                                    .flops_per_element = 0,
                                    .samples = {kF}});
 

@@ -26,6 +26,7 @@ OpDef ViewOp(const char* name, int operands, Status (*infer)(InferContext&),
           .infer = infer,
           .element = element,
           .fusion = Fusion::kView,
+          .halves = Halves::kFollow,
           .flops_per_element = 0,
           .samples = std::move(samples)};
 }
@@ -171,6 +172,7 @@ const OpDef& kTrilu = Register({.name = "Trilu",
                                 .element = Trilu,
                                 .fusion = Fusion::kPointwise,
                                 .in_place = true,
+                                .halves = Halves::kFollow,
                                 .samples = {"(f32[2,3,4]) {upper=0}"}});
 
 // --- DepthToSpace, SpaceToDepth -----------------------------------------------------------------

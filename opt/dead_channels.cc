@@ -10,7 +10,6 @@
 // it. The numbers stay the same as long as they are finite: 0 * infinity is not computed.
 #include <fmt/format.h>
 
-#include <array>
 #include <map>
 #include <set>
 
@@ -23,15 +22,6 @@ namespace ge {
 namespace {
 
 constexpr int64_t kBlock = 16;  // fewer blocks of so many channels are worth the change
-
-// Operators whose results at an index depend on their operands there alone, broadcast as in numpy.
-constexpr std::array<std::string_view, 27> kByElement = {
-    "Abs",       "Add",  "Clip", "Div", "Elu",  "Erf",        "Exp",   "Gelu",    "HardSigmoid",
-    "HardSwish", "Log",  "Max",  "Min", "Mish", "LeakyRelu",  "Mul",   "Neg",     "PRelu",
-    "Pow",       "Relu", "Sqrt", "Sub", "Tanh", "Reciprocal", "Swish", "Sigmoid", "Softplus"};
-// Operators that keep channels (axis 1) apart.
-constexpr std::array<std::string_view, 4> kPools = {"AveragePool", "GlobalAveragePool",
-                                                    "GlobalMaxPool", "MaxPool"};
 
 // The slices of a constant along an axis.
 Constant Taken(const Constant& c, int axis, const std::vector<int64_t>& indices) {
@@ -155,7 +145,7 @@ class Narrowing {
       if (axis != 1) return false;
       return Follow(id, 0, 1) && Follow(id, 1, 0) && (!HasInput(n, 2) || Follow(id, 2, 0));
     }
-    if (IsOneOf(kPools, n)) return axis == 1 && Follow(id, 0, 1);
+    if (IsPool(n)) return axis == 1 && Follow(id, 0, 1);
     if (IsPlain(n, "Transpose")) {
       const auto perm = AttrOr<std::vector<int64_t>>(n, "perm", {});
       return Follow(
@@ -163,12 +153,17 @@ class Narrowing {
           perm.empty() ? rank - 1 - axis : static_cast<int>(perm[static_cast<size_t>(axis)]));
     }
     if (IsPlain(n, "Unsqueeze")) return FollowUnsqueeze(id, n, axis, rank);
-    if (!IsOneOf(kByElement, n)) return false;
+    if (!n.op->by_element) return false;
     for (size_t i = 0; i < n.inputs.size(); ++i)
       if (HasInput(n, i) && !FollowBroadcast(id, n, i, axis, rank)) return false;
     return true;
   }
 
+  // They keep channels (axis 1) apart.
+  static bool IsPool(const Node& n) {
+    return IsPlain(n, "AveragePool") || IsPlain(n, "GlobalAveragePool") ||
+           IsPlain(n, "GlobalMaxPool") || IsPlain(n, "MaxPool");
+  }
   bool IsDot(const Node& n) const { return WeightAxis(g_, n, false) >= 0; }
   static bool HasInput(const Node& n, size_t i) {
     return i < n.inputs.size() && n.inputs[i] != kNone;

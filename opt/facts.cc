@@ -69,10 +69,6 @@ bool IsPlain(const Node& n, std::string_view name) {
   return n.op->domain.empty() && n.op->name == name;
 }
 
-bool IsOneOf(std::span<const std::string_view> names, const Node& n) {
-  return n.op->domain.empty() && std::ranges::find(names, n.op->name) != names.end();
-}
-
 bool IsRandom(const Node& n) {
   const std::string& name = n.op->name;
   return name.starts_with("Random") || name == "Bernoulli" || name == "Multinomial" ||

@@ -22,9 +22,8 @@ bool AllAre(const Constant& c, double x);
 // The number of a constant that holds one; empty for anything else.
 std::optional<double> OneNumber(const Graph& g, ValueId v);
 
-// An operator of ai.onnx with that name; with one of these names.
+// An operator of ai.onnx with that name.
 bool IsPlain(const Node& n, std::string_view name);
-bool IsOneOf(std::span<const std::string_view> names, const Node& n);
 
 // Draws random numbers: two of its kind are not equal, and it is never a constant.
 bool IsRandom(const Node& n);

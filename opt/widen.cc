@@ -18,105 +18,6 @@
 namespace ge {
 namespace {
 
-// Operators that compute with halves. All their float operands have one type, or types of their
-// own.
-constexpr std::string_view kComputes[] = {"Abs",
-                                          "Acos",
-                                          "Add",
-                                          "ArgMax",
-                                          "ArgMin",
-                                          "Asin",
-                                          "Atan",
-                                          "Attention",
-                                          "AveragePool",
-                                          "BatchNormalization",
-                                          "Ceil",
-                                          "Celu",
-                                          "Clip",
-                                          "Conv",
-                                          "ConvTranspose",
-                                          "Cos",
-                                          "Cosh",
-                                          "CumSum",
-                                          "DequantizeLinear",
-                                          "Div",
-                                          "Einsum",
-                                          "Elu",
-                                          "Equal",
-                                          "Erf",
-                                          "Exp",
-                                          "Floor",
-                                          "Gelu",
-                                          "Gemm",
-                                          "GlobalAveragePool",
-                                          "GlobalMaxPool",
-                                          "Greater",
-                                          "GreaterOrEqual",
-                                          "GroupNormalization",
-                                          "HardSigmoid",
-                                          "HardSwish",
-                                          "InstanceNormalization",
-                                          "LRN",
-                                          "LayerNormalization",
-                                          "LeakyRelu",
-                                          "Less",
-                                          "LessOrEqual",
-                                          "Log",
-                                          "LogSoftmax",
-                                          "LpNormalization",
-                                          "LpPool",
-                                          "MatMul",
-                                          "Max",
-                                          "MaxPool",
-                                          "Mean",
-                                          "MeanVarianceNormalization",
-                                          "Min",
-                                          "Mish",
-                                          "Mod",
-                                          "Mul",
-                                          "Neg",
-                                          "PRelu",
-                                          "Pow",
-                                          "RMSNormalization",
-                                          "Reciprocal",
-                                          "ReduceL1",
-                                          "ReduceL2",
-                                          "ReduceLogSum",
-                                          "ReduceLogSumExp",
-                                          "ReduceMax",
-                                          "ReduceMean",
-                                          "ReduceMin",
-                                          "ReduceProd",
-                                          "ReduceSum",
-                                          "ReduceSumSquare",
-                                          "Relu",
-                                          "Resize",
-                                          "RotaryEmbedding",
-                                          "Round",
-                                          "Selu",
-                                          "Sigmoid",
-                                          "Sign",
-                                          "Sin",
-                                          "Sinh",
-                                          "Softmax",
-                                          "Softplus",
-                                          "Softsign",
-                                          "Sqrt",
-                                          "Sub",
-                                          "Sum",
-                                          "Swish",
-                                          "Tan",
-                                          "Tanh",
-                                          "ThresholdedRelu",
-                                          "TopK",
-                                          "Upsample"};
-// Operators that move elements: they follow what makes these.
-constexpr std::string_view kMoves[] = {"Concat", "DepthToSpace",   "Expand",   "Flatten",
-                                       "Gather", "GatherElements", "GatherND", "Identity",
-                                       "Pad",    "Reshape",        "Slice",    "SpaceToDepth",
-                                       "Split",  "Squeeze",        "Tile",     "Transpose",
-                                       "Trilu",  "Unsqueeze",      "Where",    "Dropout"};
-
 class Widening {
  public:
   explicit Widening(Graph& g) : g_(g), uses_(g) {}
@@ -142,7 +43,8 @@ class Widening {
       halves |= IsHalf(v);
       widened |= wide_.contains(v) && !rounds_.contains(v) && !g_.IsConstant(v);
     }
-    if (!IsOneOf(kComputes, n) && !(widened && IsOneOf(kMoves, n))) return false;
+    const Halves how = n.op->halves;
+    if (how == Halves::kRound || (how == Halves::kFollow && !widened)) return false;
     return halves && n.subgraphs.empty() && Remake(id);
   }
 
