@@ -23,6 +23,7 @@ class Block {
 
  private:
   struct Free {
+    int64_t mapped;  // bytes; 0: allocated, or no memory
     void operator()(std::byte* data) const;
   };
   std::unique_ptr<std::byte, Free> data_;
