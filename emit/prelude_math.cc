@@ -27,8 +27,9 @@ FN vf32 v_scale2(vf32 p, vf32 k, vi32 n) { vi32 h = n >> 1; return p * v_as_f32(
 )";
 
 constexpr const char* kExp = R"(
-FN $f32 $_exp_f32($f32 x) {
-  x = $_pickmin_f32($_bc_f32(89.0f), x);
+// exp(x) / 2^halvings, for x up to `top`.
+FN $f32 $_exphalved($f32 x, float top, int halvings) {
+  x = $_pickmin_f32($_bc_f32(top), x);
   x = $_pickmax_f32($_bc_f32(-110.0f), x);
   $f32 z = $_fma(x, $_bc_f32(1.44269504f), $_bc_f32(12582912.0f));
   $i32 n = $_as_i32(z) - 0x4b400000;
@@ -41,25 +42,11 @@ FN $f32 $_exp_f32($f32 x) {
   p = $_fma(p, r, $_bc_f32(1.666666567e-01f));
   p = $_fma(p, r, $_bc_f32(0.5f));
   p = $_fma(r * r, p, r) + 1.0f;
-  return $_scale2(p, k, n);
+  return halvings ? $_scale2(p, k - (float)halvings, n - halvings) : $_scale2(p, k, n);
 }
-// exp(x) / 2, which does not overflow before sinh does.
-FN $f32 $_exphalf_f32($f32 x) {
-  x = $_pickmin_f32($_bc_f32(90.0f), x);
-  x = $_pickmax_f32($_bc_f32(-110.0f), x);
-  $f32 z = $_fma(x, $_bc_f32(1.44269504f), $_bc_f32(12582912.0f));
-  $i32 n = $_as_i32(z) - 0x4b400000;
-  $f32 k = z - 12582912.0f;
-  $f32 r = $_fma(k, $_bc_f32(-0.693147182f), x);
-  r = $_fma(k, $_bc_f32(1.904654323e-9f), r);
-  $f32 p = $_fma(r, $_bc_f32(1.978926157e-04f), $_bc_f32(1.394575229e-03f));
-  p = $_fma(p, r, $_bc_f32(8.333504200e-03f));
-  p = $_fma(p, r, $_bc_f32(4.166628048e-02f));
-  p = $_fma(p, r, $_bc_f32(1.666666567e-01f));
-  p = $_fma(p, r, $_bc_f32(0.5f));
-  p = $_fma(r * r, p, r) + 1.0f;
-  return $_scale2(p, k - 1.0f, n - 1);
-}
+FN $f32 $_exp_f32($f32 x) { return $_exphalved(x, 89.0f, 0); }
+// Does not overflow before sinh does.
+FN $f32 $_exphalf_f32($f32 x) { return $_exphalved(x, 90.0f, 1); }
 // 1 / (1 + exp(-x)). What the exponential errs by counts less here: fewer terms and one step of
 // reduction do for 5 ulp.
 FN $f32 $_sigmoid_f32($f32 x) {
