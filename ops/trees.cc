@@ -1,11 +1,13 @@
 // TreeEnsemble (ai.onnx.ml): Y[n, target] = sum (mean, least, greatest) over trees of the leaf that
-// X[n] reaches. A host kernel (rt/host/trees.cc) walks the trees; tensor attributes become lists
-// for it, floats as the bits of doubles.
+// X[n] reaches. Sums over f32 become ge.Forest. Else a host kernel (rt/host/trees.cc) walks the
+// trees; tensor attributes become lists for it, floats as the bits of doubles.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "ir/opdef.h"
+#include "ops/ml/walk.h"
 #include "ops/shapes.h"
 
 namespace ge {
@@ -44,9 +46,60 @@ Status InferTreeEnsemble(InferContext& c) {
   return {};
 }
 
+std::vector<float> FloatsOf(const Constant* c) {
+  std::vector<float> out;
+  if (c)
+    for (double v : FloatElements(*c)) out.push_back(static_cast<float>(v));
+  return out;
+}
+
+// Whether all numbers of a list are in [0, limit), as many as there have to be.
+bool InRange(const std::vector<int64_t>& v, size_t count, size_t limit) {
+  return v.size() == count && std::all_of(v.begin(), v.end(), [&](int64_t i) {
+           return i >= 0 && static_cast<size_t>(i) < limit;
+         });
+}
+
+// The lists say what they should: the host kernel reports what they do not.
+bool IsSound(const ml::Trees& t) {
+  const size_t n = t.modes.size(), leaves = t.weights.size();
+  if (t.splits.size() != n || t.yes_leaf.size() != n || t.no_leaf.size() != n) return false;
+  if (!t.missing.empty() && t.missing.size() != n) return false;
+  for (size_t i = 0; i < n && i < t.yes.size() && i < t.no.size(); ++i) {
+    if (static_cast<size_t>(t.yes[i]) >= (t.yes_leaf[i] ? leaves : n)) return false;
+    if (static_cast<size_t>(t.no[i]) >= (t.no_leaf[i] ? leaves : n)) return false;
+  }
+  return InRange(t.modes, n, ml::kMember) && InRange(t.feature, n, INT32_MAX) &&
+         InRange(t.yes, n, INT32_MAX) && InRange(t.no, n, INT32_MAX) &&
+         InRange(t.roots, t.roots.size(), n) &&
+         InRange(t.leaf_target, leaves, static_cast<size_t>(t.targets));
+}
+
+bool ExpandTreeEnsemble(Graph& g, NodeId n) {
+  ExpandBuilder e(g, n);
+  if (e.Type(e.In(0)) != DType::kF32 || e.Int("aggregate_function", 1) != 1) return false;
+  ml::Trees t;
+  t.feature = e.Ints("nodes_featureids");
+  t.yes = e.Ints("nodes_truenodeids");
+  t.no = e.Ints("nodes_falsenodeids");
+  t.yes_leaf = e.Ints("nodes_trueleafs");
+  t.no_leaf = e.Ints("nodes_falseleafs");
+  t.modes = e.Ints("nodes_mode_list");
+  t.missing = e.Ints("nodes_missing_value_tracks_true");
+  t.leaf_target = e.Ints("leaf_targetids");
+  t.roots = e.Ints("tree_roots");
+  t.splits = FloatsOf(TensorAttr(e.node(), "nodes_splits"));
+  t.weights = FloatsOf(TensorAttr(e.node(), "leaf_weights"));
+  t.targets = e.Int("n_targets", 1);
+  if (!IsSound(t)) return false;
+  const ValueId y = ml::Walk(e, e.In(0), t);
+  return y != kNone && e.Done({y});
+}
+
 const OpDef& kTreeEnsemble = Register({.name = "TreeEnsemble",
                                        .domain = "ai.onnx.ml",
                                        .infer = InferTreeEnsemble,
+                                       .expand = ExpandTreeEnsemble,
                                        .host = "TreeEnsemble"});
 
 }  // namespace

@@ -326,8 +326,7 @@ Expr Builder::LetIndex(Val value, int64_t lo, int64_t hi, Expr extent) {
 void Builder::If(Val condition, const std::function<void()>& then,
                  const std::function<void()>& otherwise) {
   GE_CHECK(condition.type() == DType::kBool, "If of a value that is not bool");
-  const ValueNode& c = kernel_.values[condition.id];
-  if (c.op == Op::kConst) {
+  if (const ValueNode c = kernel_.values[condition.id]; c.op == Op::kConst) {
     if (c.i) then();
     if (!c.i && otherwise) otherwise();
     return;

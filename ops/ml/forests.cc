@@ -1,8 +1,9 @@
-// TreeEnsembleRegressor and TreeEnsembleClassifier (ai.onnx.ml 1 to 4) as TreeEnsemble of version
-// 5: its leaves have one target each, so a leaf with weights for several targets becomes one tree
-// per target. Base values and the transform of scores come after; a classifier takes the label of
-// the greatest score, or, where weights exist for one of two classes only, the second label if its
-// score is over 0.5 (all weights positive) or over 0.
+// TreeEnsembleRegressor and TreeEnsembleClassifier (ai.onnx.ml 1 to 4) as ge.Forest
+// (ops/ml/walk.h). What that cannot say becomes TreeEnsemble of version 5: its leaves have one
+// target each, so a leaf with weights for several targets becomes one tree per target. Base values
+// and the transform of scores come after; a classifier takes the label of the greatest score, or,
+// where weights exist for one of two classes only, the second label if its score is over 0.5 (all
+// weights positive) or over 0.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <set>
 
 #include "ops/ml/scores.h"
+#include "ops/ml/walk.h"
 #include "ops/shapes.h"
 
 namespace ge::ml {
@@ -84,55 +86,61 @@ Result<int64_t> ModeOf(const std::string& name) {
                   name));
 }
 
-// Version 5's lists.
-struct NewForest {
-  Ints feature, yes, no, yes_leaf, no_leaf, modes, missing, targets, roots;
-  std::vector<float> splits, weights;
-};
-
+// Lists of version 5.
 class Rewrite {
  public:
-  explicit Rewrite(const OldForest& f) : f_(f) {}
+  // `apart`: every tree once per target that its leaves weigh; else once, its leaves with a row of
+  // weights, or one and its target if none has more.
+  Rewrite(const OldForest& f, bool apart) : f_(f), apart_(apart) {
+    out.targets = f.targets;
+    for (const auto& [place, weights] : f.leaf) rows_ |= weights.size() > 1;
+    rows_ = rows_ && !apart;
+  }
 
-  // Every tree once per target that its leaves weigh.
   Status Run() {
     std::map<int64_t, std::set<int64_t>> wanted;
-    std::vector<int64_t> order;  // trees as they come
-    for (int64_t t : f_.tree)
-      if (wanted.emplace(t, std::set<int64_t>()).second) order.push_back(t);
+    std::map<int64_t, std::vector<size_t>> nodes;  // by tree
+    std::vector<int64_t> order;                    // trees as they come
+    for (size_t i = 0; i < f_.tree.size(); ++i) {
+      if (nodes[f_.tree[i]].empty()) order.push_back(f_.tree[i]);
+      nodes[f_.tree[i]].push_back(i);
+    }
     for (size_t i = 0; i < f_.w_tree.size(); ++i) wanted[f_.w_tree[i]].insert(f_.w_target[i]);
     trees_ = static_cast<int64_t>(order.size());
-    for (int64_t tree : order)
-      for (int64_t target : wanted[tree]) GE_TRY(Tree(tree, target));
+    for (int64_t tree : order) {
+      if (!apart_) GE_TRY(Tree(tree, nodes[tree], kAny));
+      if (!apart_) continue;
+      for (int64_t target : wanted[tree]) GE_TRY(Tree(tree, nodes[tree], target));
+    }
     return {};
   }
-  NewForest out;
+  Trees out;
   int64_t trees() const { return trees_; }
 
  private:
-  Status Tree(int64_t tree, int64_t target) {
+  static constexpr int64_t kAny = -1;
+
+  Status Tree(int64_t tree, const std::vector<size_t>& nodes, int64_t target) {
     std::map<int64_t, int64_t> place;  // old node id to new interior number
     std::vector<size_t> inner;
     std::set<int64_t> children;
-    size_t root = f_.tree.size();
-    for (size_t i = 0; i < f_.tree.size(); ++i) {
-      if (f_.tree[i] != tree) continue;
+    for (size_t i : nodes) {
       if (f_.modes[i] == "LEAF") continue;
       place[f_.node[i]] = static_cast<int64_t>(out.feature.size() + inner.size());
       inner.push_back(i);
       children.insert(f_.yes[i]);
       children.insert(f_.no[i]);
     }
-    for (size_t i = 0; i < f_.tree.size() && root == f_.tree.size(); ++i)
-      if (f_.tree[i] == tree && !children.contains(f_.node[i])) root = i;
-    if (root == f_.tree.size()) return Invalid(fmt::format("tree {} has no root", tree));
+    const auto root = std::find_if(nodes.begin(), nodes.end(),
+                                   [&](size_t i) { return !children.contains(f_.node[i]); });
+    if (root == nodes.end()) return Invalid(fmt::format("tree {} has no root", tree));
     if (inner.empty()) {  // a leaf alone: both ways lead to it
       out.roots.push_back(static_cast<int64_t>(out.feature.size()));
-      const int64_t leaf = Leaf(tree, f_.node[root], target);
+      const int64_t leaf = Leaf(tree, f_.node[*root], target);
       Node(0, 0, 0, 0, leaf, true, leaf, true);
       return {};
     }
-    out.roots.push_back(place[f_.node[root]]);
+    out.roots.push_back(place[f_.node[*root]]);
     for (size_t i : inner) {
       GE_ASSIGN(const int64_t mode, ModeOf(f_.modes[i]));
       const auto child = [&](int64_t id, bool* leaf) {
@@ -162,15 +170,24 @@ class Rewrite {
 
   int64_t Leaf(int64_t tree, int64_t node, int64_t target) {
     const auto it = f_.leaf.find({tree, node});
-    float w = 0;
-    if (it != f_.leaf.end())
-      if (auto by = it->second.find(target); by != it->second.end()) w = by->second;
-    out.targets.push_back(target);
-    out.weights.push_back(w);
+    const std::map<int64_t, float> none, &weights = it == f_.leaf.end() ? none : it->second;
+    if (rows_) {
+      for (int64_t t = 0; t < f_.targets; ++t) out.weights.push_back(WeightOf(weights, t));
+      return static_cast<int64_t>(out.leaves()) - 1;
+    }
+    if (target == kAny) target = weights.empty() ? 0 : weights.begin()->first;
+    out.leaf_target.push_back(target);
+    out.weights.push_back(WeightOf(weights, target));
     return static_cast<int64_t>(out.weights.size()) - 1;
   }
 
+  static float WeightOf(const std::map<int64_t, float>& weights, int64_t target) {
+    const auto it = weights.find(target);
+    return it == weights.end() ? 0 : it->second;
+  }
+
   const OldForest& f_;
+  bool apart_, rows_ = false;
   int64_t trees_ = 0;
 };
 
@@ -185,28 +202,36 @@ std::shared_ptr<const Constant> TensorOf(const Ints& v) {
       MakeConstant(DType::kU8, {static_cast<int64_t>(bytes.size())}, bytes.data()));
 }
 
-// [N, targets], base values not added.
-ValueId Walk(ExpandBuilder& e, const OldForest& old, const std::string& aggregate) {
-  Rewrite rewrite(old);
+// Leaves of many kinds: by the runtime's walk.
+ValueId WalkApart(ExpandBuilder& e, ValueId x, const OldForest& old, int64_t how) {
+  Rewrite rewrite(old, true);
   if (!rewrite.Run().ok()) return kNone;
-  const NewForest& f = rewrite.out;
-  const int64_t how = aggregate == "MIN" ? 2 : aggregate == "MAX" ? 3 : 1;
-  ValueId x = e.In(0);
+  const Trees& f = rewrite.out;
+  return e.Op("ai.onnx.ml.TreeEnsemble", {x},
+              {{"nodes_featureids", f.feature},
+               {"nodes_truenodeids", f.yes},
+               {"nodes_falsenodeids", f.no},
+               {"nodes_trueleafs", f.yes_leaf},
+               {"nodes_falseleafs", f.no_leaf},
+               {"nodes_missing_value_tracks_true", f.missing},
+               {"leaf_targetids", f.leaf_target},
+               {"tree_roots", f.roots},
+               {"nodes_splits", TensorOf(f.splits)},
+               {"nodes_modes", TensorOf(f.modes)},
+               {"leaf_weights", TensorOf(f.weights)},
+               {"n_targets", old.targets},
+               {"aggregate_function", how}});
+}
+
+// [N, targets], base values not added.
+ValueId WalkAll(ExpandBuilder& e, const OldForest& old, const std::string& aggregate) {
+  const bool least = aggregate == "MIN", sums = !least && aggregate != "MAX";
+  ValueId x = e.In(0), y = kNone;
   if (e.Type(x) != DType::kF64) x = e.Cast(x, DType::kF32);
-  ValueId y = e.Op("ai.onnx.ml.TreeEnsemble", {x},
-                   {{"nodes_featureids", f.feature},
-                    {"nodes_truenodeids", f.yes},
-                    {"nodes_falsenodeids", f.no},
-                    {"nodes_trueleafs", f.yes_leaf},
-                    {"nodes_falseleafs", f.no_leaf},
-                    {"nodes_missing_value_tracks_true", f.missing},
-                    {"leaf_targetids", f.targets},
-                    {"tree_roots", f.roots},
-                    {"nodes_splits", TensorOf(f.splits)},
-                    {"nodes_modes", TensorOf(f.modes)},
-                    {"leaf_weights", TensorOf(f.weights)},
-                    {"n_targets", old.targets},
-                    {"aggregate_function", how}});
+  Rewrite rewrite(old, false);
+  if (!rewrite.Run().ok()) return kNone;
+  if (sums && e.Type(x) == DType::kF32) y = Walk(e, x, rewrite.out);
+  if (y == kNone) y = WalkApart(e, x, old, sums ? 1 : least ? 2 : 3);
   y = e.Cast(y, DType::kF32);
   if (aggregate == "AVERAGE")
     y = e.Op("Div", {y, e.ScalarLike(y, static_cast<double>(rewrite.trees()))});
@@ -221,7 +246,7 @@ Status CheckForest(InferContext& c, bool classifier) {
   if (aggregate != "SUM" && aggregate != "AVERAGE" && aggregate != "MIN" && aggregate != "MAX")
     return c.Fault(
         fmt::format("aggregate_function '{}' given; allowed: SUM, AVERAGE, MIN, MAX", aggregate));
-  Rewrite rewrite(f);
+  Rewrite rewrite(f, false);
   return rewrite.Run();
 }
 
@@ -235,7 +260,7 @@ bool ExpandRegressor(Graph& g, NodeId n) {
   ExpandBuilder e(g, n);
   auto forest = ReadForest(e.node(), false);
   if (!forest.ok()) return false;
-  ValueId y = Walk(e, *forest, e.Str("aggregate_function", "SUM"));
+  ValueId y = WalkAll(e, *forest, e.Str("aggregate_function", "SUM"));
   const auto base = AttrOr<std::vector<float>>(e.node(), "base_values", {});
   if (!base.empty()) y = e.Op("Add", {y, Floats(e, {static_cast<int64_t>(base.size())}, base)});
   return e.Done({Transformed(e, y)});
@@ -253,7 +278,7 @@ bool ExpandClassifier(Graph& g, NodeId n) {
   const Labels labels = LabelsOf(e.node());
   const std::set<int64_t> weighed(forest->w_target.begin(), forest->w_target.end());
   const auto base = AttrOr<std::vector<float>>(e.node(), "base_values", {});
-  ValueId scores = Walk(e, *forest, "SUM"), at;
+  ValueId scores = WalkAll(e, *forest, "SUM"), at;
   if (forest->targets == 2 && weighed.size() == 1) {
     const bool positive =
         std::all_of(forest->weights.begin(), forest->weights.end(), [](float w) { return w >= 0; });

@@ -123,6 +123,32 @@ def forests(c):
         **forest("class", 3, several=True))
 
 
+def mixed_forests(c):
+    """More trees than a block has, in other numbers of rows; every way to compare, NaN on either side; scores of a class
+    from trees of its own."""
+    modes = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ"]
+    for name, rows, count, targets in (("few", 3, 21, 1), ("many", 37, 35, 1), ("two", 20, 2, 2), ("row", 1, 40, 3)):
+        x = rng.integers(-4, 5, (rows, 3)).astype(np.float32) / 2
+        x[rng.random(x.shape) < 0.1] = np.nan
+        attrs = forest("target", targets, count=count, depth=5, several=targets > 1)
+        inner = [m != "LEAF" for m in attrs["nodes_modes"]]
+        attrs["nodes_modes"] = [modes[int(rng.integers(5))] if i else "LEAF" for i in inner]
+        attrs["nodes_values"] = [float(rng.integers(-4, 5)) / 2 if i else 0.0 for i in inner]
+        attrs["nodes_missing_value_tracks_true"] = [int(rng.integers(2)) if i else 0 for i in inner]
+        c.add(f"forest_mixed_{name}", "TreeEnsembleRegressor", [x], [F], domain="ai.onnx.ml", opsets={"ai.onnx.ml": 3},
+              tolerance=CLOSE, n_targets=targets, **attrs)
+    for count in (3, 18):
+        attrs = forest("class", 3, count=count)
+        attrs["class_ids"] = [t % 3 for t in attrs["class_treeids"]]
+        c.add(f"forest_class_each_{count}", "TreeEnsembleClassifier", [f32(19, 3)], [I, F], domain="ai.onnx.ml",
+              opsets={"ai.onnx.ml": 3}, tolerance=CLOSE, classlabels_int64s=[4, 5, 6], post_transform="SOFTMAX", **attrs)
+    c.add("forest_tiny_splits", "TreeEnsembleRegressor", [np.array([[0, -0.0, 1e-30]] * 3, np.float32).T.copy()], [F],
+          domain="ai.onnx.ml", opsets={"ai.onnx.ml": 3}, n_targets=1, nodes_treeids=[0] * 3, nodes_nodeids=[0, 1, 2],
+          nodes_featureids=[0] * 3, nodes_modes=["BRANCH_LT", "LEAF", "LEAF"], nodes_truenodeids=[1, 0, 0],
+          nodes_falsenodeids=[2, 0, 0], nodes_values=[0.0, 0.0, 0.0], target_treeids=[0, 0], target_nodeids=[1, 2],
+          target_ids=[0, 0], target_weights=[1.0, 2.0])
+
+
 def vectors(c):
     x = f32(12, 3)
     add = lambda name, op, outputs, **attrs: c.add(
@@ -147,7 +173,7 @@ def vectors(c):
 
 def main():
     c = Cases(sys.argv[1])
-    for family in (linear, features, forests, vectors):
+    for family in (linear, features, forests, mixed_forests, vectors):
         family(c)
     for line in c.refused:
         print("peer refuses", line)
