@@ -29,10 +29,10 @@ Index ScaleIndex(const Lowering& l, int operand, const Index& idx) {
   if (scale.rank() == 0) return {};
   if (scale.Elements().IsConst(1)) return Index(scale.rank(), 0);
   int axis = AxisOf(l.Int("axis", 1), x.rank());
-  if (scale.rank() == 1 && x.rank() != 1) return {idx[axis]};
-  Index at = idx;
   int64_t block = l.Int("block_size", 0);
-  if (block == 0 && scale.dims[axis] == x.dims[axis]) return at;
+  if (scale.rank() == 1 && (x.rank() != 1 || block == 0)) return {idx[axis]};
+  Index at = idx;
+  if (block == 0 && (scale.dims[axis] == x.dims[axis] || scale.dims[axis].IsConst(0))) return at;
   at[axis] = FloorDiv(idx[axis], block ? Expr(block) : CeilDiv(x.dims[axis], scale.dims[axis]));
   return at;
 }

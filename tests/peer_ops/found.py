@@ -85,6 +85,8 @@ def sizes(c):
     one(c, "empty_weights", "MatMul", {"x": ints(1, 2, 3).reshape(1, 3)}, T.INT64, {"w": np.zeros((3, 0), np.int64)})
     one(c, "empty_weight_rows", "MatMul", {"x": np.zeros((2, 4, 0), np.int32)}, T.INT32, {"w": np.zeros((0, 5), np.int32)})
     one(c, "empty_weight_sum", "Gemm", {"x": f32(2, 0)}, T.FLOAT, {"w": f32(5, 0), "c": f32(5)}, transB=1)
+    one(c, "empty_quantised", "QuantizeLinear", {"x": f32(0)}, T.UINT8, {"s": f32(0), "z": np.zeros(0, np.uint8)},
+        symbols=["x"], axis=0)
     one(c, "empty_concat", "Concat", {"x": f32(2, 0), "z": f32(2, 3)}, T.FLOAT, symbols=["x", "z"], axis=1)
     one(c, "empty_cropped", "CenterCropPad", {"x": f32(8, 0)}, T.FLOAT, {"s": ints(4, 9)}, symbols=["x"], axes=[0, 1])
     one(c, "empty_padded", "Pad", {"x": f32(0, 300)}, T.FLOAT, {"p": ints(2, 0, 1, 0)}, symbols=["x"])
@@ -118,6 +120,18 @@ def loops(c):
          helper.make_node("Abs", ["t"], ["part"])], "body",
         [helper.make_tensor_value_info("i", T.INT64, []), helper.make_tensor_value_info("go", T.BOOL, []), state("s")],
         [helper.make_tensor_value_info("on", T.BOOL, []), state("t"), state("part")])
+    empty = helper.make_graph(
+        [helper.make_node("Gather", ["none", "at"], ["g"], axis=1), helper.make_node("Tanh", ["g"], ["u"]),
+         helper.make_node("Tanh", ["s"], ["t"]), helper.make_node("Identity", ["go"], ["on"]),
+         helper.make_node("Abs", ["u"], ["part"])], "body",
+        [helper.make_tensor_value_info("i", T.INT64, []), helper.make_tensor_value_info("go", T.BOOL, []), state("r"),
+         state("s")],
+        [helper.make_tensor_value_info("on", T.BOOL, []), state("u"), state("t"), state("part")])
+    graph(c, "loop_empty_parts",
+          [("Slice", ["x", "from", "to", "from"], ["none"], {}),
+           ("Loop", ["m", "yes", "none", "x"], ["last", "tanh", "all"], {"body": empty})],
+          {"m": np.array(2, np.int64), "x": f32(8, 4)}, {"all": T.FLOAT},
+          {"yes": np.array(True), "from": ints(0), "to": ints(0), "at": ints(1, 0)}, symbols=["x"])
     graph(c, "loop_rounds_checked",
           [("Loop", ["m", "yes", "x"], ["last", "all"], {"body": body}),
            ("GatherElements", ["all", "at"], ["y"], {"axis": 2})],

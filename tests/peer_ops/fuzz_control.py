@@ -275,6 +275,7 @@ def words(d):
     elif kind == "slice":
         d.emit("Slice", [x, d.ints(0), d.ints(d.int(1, 3)), d.ints(0)])
     elif kind == "join":
+        d.never_empty()  # as in concat of fuzz_ops.py
         d.emit("Concat", [x, other], axis=d.int(0, len(shape) - 1))
     elif kind == "unique":
         d.emit("Unique", [d.input((d.int(1, 5),), str)], d.int(1, 4), sorted=d.int(0, 1))

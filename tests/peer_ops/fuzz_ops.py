@@ -302,7 +302,7 @@ def concat(d):
     parts = [x]
     for _ in range(d.int(0, 3)):
         part = list(v.shape)
-        part[axis] = d.int(0, 4)
+        part[axis] = d.int(1 if d.symbolic else 0, 4)
         parts.append(d.operand(tuple(part), v.dtype.type) if d.chance(0.7) else x)
     d.emit("Concat", parts, axis=axis)
 
@@ -399,7 +399,7 @@ def crop(d):
 
 def bitcast(d):
     d.opsets(26)
-    x = d.value((F32, I32, U32, I64, F64, U8, I8))
+    x = d.value((F32, I32, U32, I64, F64, U8, I8), is_exact=True)
     same = {4: [T.FLOAT, T.INT32, T.UINT32], 8: [T.DOUBLE, T.INT64, T.UINT64], 1: [T.INT8, T.UINT8]}
     d.emit("BitCast", [x], to=d.pick(same[d.values[x].dtype.itemsize][1:]))
 
@@ -486,7 +486,7 @@ def one_hot(d):
 
 
 def compress(d):
-    d.never_smaller()  # the peer lets a condition be longer than its axis
+    d.symbolic = False  # the peer lets a condition be longer than its axis
     x = d.value((F32, I64, B), rank=(1, 3))
     v = d.values[x]
     if not v.size:
