@@ -61,13 +61,24 @@ void KernelPrinter::PrintGemm(const Stmt& s) {
   Close();
 }
 
+Expr AtRow(const BrGemm& g, int r) {
+  if (!DependsOn(g.a, g.row)) return g.a;
+  return Substitute(
+      g.a, [&](Expr symbol) { return symbol == g.row ? std::optional<Expr>(r) : std::nullopt; });
+}
+
+std::string KernelPrinter::RowOffset(const BrGemm& g, int r, int element) {
+  if (!DependsOn(g.a, g.row)) return fmt::format("{}L * {}", r, Index(g.a_row * element));
+  return Index((AtRow(g, r) - AtRow(g, 0) + r * g.a_row) * element);
+}
+
 void KernelPrinter::PrintGemmLoops(const BrGemm& g, const std::string& acc) {
   for (const auto& [symbol, extent] : g.batch) {
     OpenFor(symbol, "0", Index(extent));
   }
   const int64_t a_bytes = BytesFor(kernel_.buffers[g.a_buffer].dtype, 1);
   const int64_t b_bytes = BytesFor(kernel_.buffers[g.b_buffer].dtype, 1);
-  Line("const char* const {}A = b{} + {} * {};", acc, g.a_buffer, Index(g.a), a_bytes);
+  Line("const char* const {}A = b{} + {} * {};", acc, g.a_buffer, Index(AtRow(g, 0)), a_bytes);
   Line("const char* const {}B = b{} + {} * {};", acc, g.b_buffer, Index(g.b), b_bytes);
   Line("const si64 {}K = {};", acc, Index(g.k));
   const bool fixed = g.k.IsConst();
@@ -117,7 +128,7 @@ void KernelPrinter::PrintGemmStep(const BrGemm& g, const std::string& acc, const
     }
   }
   for (int r = 0; r < g.m; ++r) {
-    std::string at = fmt::format("{}L * {} + {} * {}", r, Index(g.a_row), k, Index(g.a_k));
+    std::string at = fmt::format("{} + {} * {}", RowOffset(g, r, 1), k, Index(g.a_k));
     if (fixed) {
       Line("{} A{}; GEMM_BROADCAST{}(A{}, {}A, {});", reg, r, kind, r, acc, at);
     } else {

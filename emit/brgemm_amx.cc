@@ -187,8 +187,8 @@ std::string PreludeTiles(const SocSpec& soc) {
 
 bool KernelPrinter::OnTiles(const BrGemm& g) const {
   const bool flips = kernel_.buffers[g.a_buffer].dtype == DType::kI8 && !g.signed_a;
-  return amx_ && !flips && g.k_group > 1 && g.k.IsConst() && g.k.value() > 0 && g.n % kRows == 0 &&
-         (g.m + kRows - 1) / kRows * (g.n / kRows) <= 4;
+  return amx_ && !flips && !DependsOn(g.a, g.row) && g.k_group > 1 && g.k.IsConst() &&
+         g.k.value() > 0 && g.n % kRows == 0 && (g.m + kRows - 1) / kRows * (g.n / kRows) <= 4;
 }
 
 // Before the function's body: the shapes of tiles that it uses, and which of them are set.

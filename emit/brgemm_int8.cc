@@ -62,7 +62,7 @@ void KernelPrinter::PrintGemmGroups(const BrGemm& g, const std::string& acc) {
     ++indent_;
   }
   const int element = 4 / g.k_group;  // bytes of one
-  Line("const char* const {}A = b{} + {} * {};", acc, g.a_buffer, Index(g.a), element);
+  Line("const char* const {}A = b{} + {} * {};", acc, g.a_buffer, Index(AtRow(g, 0)), element);
   Line("const char* const {}B = b{} + {} * {};", acc, g.b_buffer, Index(g.b), element);
   Line("const si64 {}K = {} / {};", acc, Index(g.k), g.k_group);
   Line("si64 {}k = 0;", acc);
@@ -95,8 +95,7 @@ void KernelPrinter::PrintGemmPairsStep(const BrGemm& g, const std::string& acc,
     Line("vi32 B{}; BYTES_LOAD(B{}, {}B, {});", v, v, acc, at);
   }
   for (int r = 0; r < g.m; ++r) {
-    Line("vi32 A{}; BYTES_BROADCAST(A{}, {}A, {}L * {} + {} * 4);", r, r, acc, r,
-         Index(g.a_row * 2), group);
+    Line("vi32 A{}; BYTES_BROADCAST(A{}, {}A, {} + {} * 4);", r, r, acc, RowOffset(g, r, 2), group);
     for (int v = 0; v < GemmVectors(g); ++v) {
       const std::string c = fmt::format("{}_{}_{}", acc, r, v);
       if (bf16_) {
@@ -123,8 +122,7 @@ void KernelPrinter::PrintGemmBytesStep(const BrGemm& g, const std::string& acc,
     if (!vnni_) Line("const vpair E{0} = even_bytes(B{0}), O{0} = odd_bytes(B{0});", v);
   }
   for (int r = 0; r < g.m; ++r) {
-    Line("vi32 A{}; BYTES_BROADCAST(A{}, {}A, {}L * {} + {} * 4);", r, r, acc, r, Index(g.a_row),
-         group);
+    Line("vi32 A{}; BYTES_BROADCAST(A{}, {}A, {} + {} * 4);", r, r, acc, RowOffset(g, r, 1), group);
     if (flip && vnni_) Line("BYTES_FLIP(A{});", r);  // a constant would take a register
     if (flip && !vnni_) Line("A{0} ^= (si32)0x80808080;", r);
     if (!vnni_) Line("const vpair AE{0} = even_unsigned(A{0}), AO{0} = odd_unsigned(A{0});", r);

@@ -15,6 +15,7 @@ std::vector<GroupedTile> Tiles(const SocSpec& soc) {
     if (nv == 3) most = 8;
     for (int m : {1, 2, most}) tiles.push_back({m, nv, m == 2 ? 16 : 6, 0});
     tiles.push_back({most, nv, 2, 3});
+    tiles.push_back({.m = most, .nv = nv, .k = 6, .missing_columns = 0, .line = 2});
   }
   return tiles;
 }

@@ -86,6 +86,7 @@ inline auto RandomPairs() {
 struct GroupedTile {
   int m, nv;
   int64_t k, missing_columns, blocks = 1;
+  int line = 0;  // so many rows, then A's next lie 8 elements farther; 0: all lie evenly
 };
 
 // Y = sum of 3 batches of A B with B in groups of `group` depths; rows of A are `gap` longer than
@@ -96,7 +97,8 @@ inline void BuildGrouped(tile::Kernel& kernel, ExprArena& arena, const GroupedTi
   tile::Builder b(kernel, arena);
   const int n = s.nv * lanes;
   const int64_t row = 3 * s.k + gap, valid = n - s.missing_columns;
-  const int a = b.Arg("a", a_type, s.blocks * s.m * row, false);
+  const int64_t jumps = s.line > 0 ? (s.m - 1) / s.line * 8 : 0;
+  const int a = b.Arg("a", a_type, s.blocks * s.m * row + jumps, false);
   const int w = b.Arg("w", b_type, 3 * s.k * n, false);
   const int y = b.Arg("y", y_type, s.blocks * s.m * valid, true);
   tile::BrGemm g;
@@ -108,6 +110,10 @@ inline void BuildGrouped(tile::Kernel& kernel, ExprArena& arena, const GroupedTi
   g.signed_a = signed_a;
   auto block = [&](Expr t) {
     g.a = t * (s.m * row) + batch * s.k;
+    if (s.line > 0) {
+      g.row = arena.Fresh("row", {.lo = 0, .hi = s.m - 1, .extent = s.m});
+      g.a = g.a + FloorDiv(g.row, s.line) * 8;
+    }
     b.Gemm(g, [&](Expr r, Expr c, tile::Val acc) { b.Store(y, (t * s.m + r) * valid + c, acc); });
   };
   if (s.blocks == 1) return block(0);

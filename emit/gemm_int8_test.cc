@@ -17,6 +17,7 @@ std::vector<GroupedTile> Tiles(const SocSpec& soc, bool vnni) {
     if (vnni) most = std::min(most, 30 - nv);
     for (int m : {1, 2, most}) tiles.push_back({m, nv, m == 2 ? 16 : 12, 0});
     tiles.push_back({most, nv, 4, 3});
+    tiles.push_back({.m = most, .nv = nv, .k = 8, .missing_columns = 0, .line = 3});
   }
   return tiles;
 }

@@ -39,6 +39,9 @@ struct VectorScope {
   Expr row = 0, row_value = 0;  // the same for an unrolled row
 };
 
+// Where A's rows start, less the distance of row r from the first.
+Expr AtRow(const tile::BrGemm& g, int r);
+
 class KernelPrinter {
  public:
   KernelPrinter(const tile::Kernel& kernel, const SocSpec& soc);
@@ -82,6 +85,8 @@ class KernelPrinter {
   void PrintGemmLoops(const tile::BrGemm& g, const std::string& acc);
   void PrintPrefetch(const tile::BrGemm& g, const std::string& acc, const std::string& at);
   void PrintGemmStep(const tile::BrGemm& g, const std::string& acc, const std::string& k);
+  // How much farther row r of A lies than row 0, in units of `element`.
+  std::string RowOffset(const tile::BrGemm& g, int r, int element);
   void PrintGemmGroups(const tile::BrGemm& g, const std::string& acc);  // brgemm_int8.cc
   void PrintGemmPairsStep(const tile::BrGemm& g, const std::string& acc, const std::string& group);
   void PrintGemmBytesStep(const tile::BrGemm& g, const std::string& acc, const std::string& group);

@@ -21,11 +21,6 @@ int WidenedRows(const SocSpec& soc, int nv) {
 // With it, one register is left spare: gcc copies one when all are taken.
 int VnniRows(const SocSpec& soc, int nv) { return std::min(MaxRows(soc, nv), 30 - nv); }
 
-int MaxByteRows(const SocSpec& soc, int nv) {
-  if (OnMatrixUnit(soc, 4)) return MostUnitRows(nv);
-  return IsVnni(soc) ? VnniRows(soc, nv) : WidenedRows(soc, nv);
-}
-
 bool Fits(const SocSpec& soc, int m, int nv) {
   if (OnMatrixUnit(soc, 4)) return FitsUnit(m, nv);
   const int widest = IsVnni(soc) ? soc.vector_registers / 4 : kWidestWidened;
@@ -33,6 +28,11 @@ bool Fits(const SocSpec& soc, int m, int nv) {
 }
 
 }  // namespace
+
+int MaxByteRows(const SocSpec& soc, int nv) {
+  if (OnMatrixUnit(soc, 4)) return MostUnitRows(nv);
+  return IsVnni(soc) ? VnniRows(soc, nv) : WidenedRows(soc, nv);
+}
 
 GemmTile ByteTile(CubeBuild& build, Expr rows, int64_t typical, int64_t cols) {
   const SocSpec& soc = build.soc;

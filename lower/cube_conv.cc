@@ -199,6 +199,10 @@ class ConvLowering {
     const int64_t per_group = Columns();
     tile_ = build_.Tile(row_pixels_, per_group, WholePanels(), Units() == 1, pairs_ ? 2 : 1);
     nb_ = tile_.nv * soc_.F32Lanes();
+    if (!flat_)
+      lines_ = LinesOfTile(build_, s_, tile_, pairs_ ? 2 : 1, MaxRows(soc_, tile_.nv),
+                           BytesFor(weight_type_, Depth() * nb_));
+    if (lines_ > 1) tile_.m = static_cast<int>(lines_ * s_.ow.value());
     last_ = Units() == 1 && HasNarrowPanel(per_group, tile_.nv, soc_) ? soc_.F32Lanes() : nb_;
     panels_ = CeilOf(per_group, nb_);
     const double ns = static_cast<double>(Depth() * nb_) / MacsPerCycle(soc_, pairs_ ? 2 : 1) /
@@ -229,6 +233,7 @@ class ConvLowering {
                       static_cast<double>(soc_.l2_bytes) / 4) {
       chunk_ = std::max(chunk_, HintValue(flat_ ? row_pixels_ : s_.oh));
     }
+    chunk_ = CeilOf(chunk_, lines_) * lines_;
     chunk_ = build_.TaskRows(chunk_, flat_ ? row_pixels_ : s_.oh);
   }
 
@@ -367,11 +372,11 @@ class ConvLowering {
 
   void Chunk(LoweringContext& c, const Place& at, Expr part) {
     Expr first = part * chunk_;
-    if (!flat_) {
-      Expr count = DivisibleBy(s_.oh, chunk_) ? Expr(chunk_) : Min(chunk_, s_.oh - first);
-      return c.b().For("y", count, LoopKind::kSerial,
-                       [&](Expr y) { Row(c, at, first + y, 0, s_.ow); });
-    }
+    if (!flat_)
+      return ForLines(c.b(), s_, first, chunk_, lines_, [&](Expr y, int64_t lines) {
+        if (lines_ == 1) return Row(c, at, y, 0, s_.ow);
+        Tile(c, at, y, 0, static_cast<int>(lines * s_.ow.value()), lines);
+      });
     if (!row_pixels_.IsConst()) return Row(c, at, 0, first, Min(chunk_, row_pixels_ - first));
     const int64_t whole = row_pixels_.value() / chunk_, left = row_pixels_.value() % chunk_;
     if (left == 0) return Row(c, at, 0, first, chunk_);
@@ -386,7 +391,8 @@ class ConvLowering {
     ForRowTiles(c.b(), count, tile_.m, [&](Expr x, int m) { Tile(c, at, y, first + x, m); });
   }
 
-  void Tile(LoweringContext& c, const Place& place, Expr y, Expr x, int m) {
+  // m pixels of row y from x on, or of all `lines` rows from there on.
+  void Tile(LoweringContext& c, const Place& place, Expr y, Expr x, int m, int64_t lines = 1) {
     const Expr n = place.n, panel = place.panel;
     const int width = place.width;
     const int64_t c0 = StepChannels(), columns = Columns();
@@ -420,6 +426,14 @@ class ConvLowering {
         (y * s_.sh + i * s_.dh) * in_.sy + (x * s_.sw + j * s_.dw) * in_.sx;
     g.a_row = in_.sx * s_.sw;
     g.a_k = in_.c0 == 1 ? in_.sx * s_.dw : Expr(1);
+    SpreadOverLines(c, s_, in_, lines, &g);
+    // Row and column of the output.
+    const auto place_of = [&](Expr row) -> std::pair<Expr, Expr> {
+      const Expr at = x + row;
+      if (flat_ && s_.rank == 4) return {FloorDiv(at, pitch_), Mod(at, pitch_)};
+      if (lines > 1) return {y + FloorDiv(at, s_.ow), Mod(at, s_.ow)};
+      return {y, at};
+    };
     g.b_buffer = b_;
     g.b = panel * (Depth() * nb_) + (c1 * s_.kh + i) * (RowDepth() * width) + j * (c0 * width);
     g.k_group = pairs_ ? 2 : 1;
@@ -429,11 +443,10 @@ class ConvLowering {
     c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
       Expr channel = group * columns + in_unit * nb_ + col, phase = s_.group == 1 ? unit : Expr(0);
       if (Merged()) phase = FloorDiv(channel, s_.o), channel = Mod(channel, s_.o);
-      Expr at = x + row;
-      Expr oy = flat_ && s_.rank == 4 ? FloorDiv(at, pitch_) : y,
-           ox = flat_ && s_.rank == 4 ? Mod(at, pitch_) : at;
+      const auto [oy, ox] = place_of(row);
       if (s_.has_bias) acc = acc + c.Read(s_.bias, {channel});
-      if (!s_.transposed) return IfReal(c, ox, [&] { turned_.Yield(c, n, channel, oy, ox, acc); });
+      if (!s_.transposed)
+        return IfReal(c, ox, [&, oy = oy, ox = ox] { turned_.Yield(c, n, channel, oy, ox, acc); });
       Scattered(c, n, channel, oy * s_.up_h + FloorDiv(phase, s_.up_w) - s_.cut_h,
                 ox * s_.up_w + Mod(phase, s_.up_w) - s_.cut_w, acc);
     });
@@ -444,10 +457,8 @@ class ConvLowering {
     if (!ZeroesLanes() || !padded) return;
     auto zero = [&] {
       c.b().For("row", m, LoopKind::kSerial, [&](Expr row) {
-        Expr at = x + row;
-        const bool plane = flat_ && s_.rank == 4;
-        const Expr ox = plane ? Mod(at, pitch_) : at;
-        IfReal(c, ox, [&] { ZeroPadLanes(c, s_, n, plane ? FloorDiv(at, pitch_) : y, ox); });
+        const Expr oy = place_of(row).first, ox = place_of(row).second;
+        IfReal(c, ox, [&] { ZeroPadLanes(c, s_, n, oy, ox); });
       });
     };
     if (panels_ == 1 || width < nb_) return zero();
@@ -487,7 +498,7 @@ class ConvLowering {
   bool flat_ = false, pairs_ = false, rows_outside_ = false, over_ = false;
   DType weight_type_ = DType::kF32;
   Expr row_pixels_, rows_, pitch_;  // pitch_: pixels from row to row where rows are one axis
-  int64_t chunk_ = 1, panels_ = 1;
+  int64_t chunk_ = 1, panels_ = 1, lines_ = 1;  // lines_: of a tile
   int nb_ = 16, last_ = 16, weights_ = -1, a_ = -1,
       b_ = -1;  // last_: columns of the last panel
 };

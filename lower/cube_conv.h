@@ -91,6 +91,17 @@ int PaddedArg(LoweringContext& c, const ConvShape& s, const PaddedInput& in);
 // the padded input, of which those beyond the output's width are dropped. The width, or 0: by rows.
 int64_t RunPitch(const SocSpec& soc, int k_group, const ConvShape& s, const PaddedInput& in);
 
+// How many lines of an image a register tile takes. Of short ones it takes several where it reads
+// its weights (`panel_bytes`) from beyond L1, so that they are read fewer times.
+int64_t LinesOfTile(const CubeBuild& build, const ConvShape& s, const GemmTile& tile, int k_group,
+                    int most_rows, int64_t panel_bytes);
+// body(first line, how many), `lines` at a time, for those of one task: [first, first + chunk).
+void ForLines(tile::Builder& b, const ConvShape& s, Expr first, int64_t chunk, int64_t lines,
+              const std::function<void(Expr, int64_t)>& body);
+// The rows of `g` are pixels of `lines` lines of the output.
+void SpreadOverLines(LoweringContext& c, const ConvShape& s, const PaddedInput& in, int64_t lines,
+                     tile::BrGemm* g);
+
 // The constant zero point of a ConvInteger's input; false if it is none.
 bool ConstantZero(const Graph& g, const Node& node, int operand, int64_t* zero);
 

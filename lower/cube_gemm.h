@@ -132,8 +132,9 @@ class CubeBuild {
   bool of_node_ = false;  // does `fixed` come from a line about the node?
 };
 
-// The same for bytes (lower/cube_byte_tiles.cc): the tile for `rows`, typically so many, and what
-// else would do.
+// The same for bytes (lower/cube_byte_tiles.cc): the tallest tile, the one for `rows`, typically so
+// many, and what else would do.
+int MaxByteRows(const SocSpec& soc, int nv);
 GemmTile ByteTile(CubeBuild& build, Expr rows, int64_t typical, int64_t cols);
 std::vector<DotChoice> ByteChoices(Expr rows, OpenDot dot, const DotChoice& chosen,
                                    const SocSpec& soc);

@@ -235,6 +235,41 @@ ChunkPlace PlaceOfChunk(Expr p, Expr images, Expr panels, Expr parts, bool rows_
   return rows_outside ? ChunkPlace{n, low, high} : ChunkPlace{n, high, low};
 }
 
+int64_t LinesOfTile(const CubeBuild& build, const ConvShape& s, const GemmTile& tile, int k_group,
+                    int most_rows, int64_t panel_bytes) {
+  constexpr int64_t kInL1 = 24 << 10;
+  if (OnMatrixUnit(build.soc, k_group) || !s.oh.IsConst() || !s.ow.IsConst()) return 1;
+  const int64_t width = s.ow.value(), most = std::min(s.oh.value(), most_rows / width);
+  if (const int m = build.fixed.m; m > 0)
+    return m % width == 0 ? std::clamp<int64_t>(m / width, 1, most) : 1;
+  return tile.m == width && panel_bytes > kInL1 ? std::max<int64_t>(most, 1) : 1;
+}
+
+void ForLines(tile::Builder& b, const ConvShape& s, Expr first, int64_t chunk, int64_t lines,
+              const std::function<void(Expr, int64_t)>& body) {
+  if (lines == 1) {
+    const Expr count = DivisibleBy(s.oh, chunk) ? Expr(chunk) : Min(chunk, s.oh - first);
+    return b.For("y", count, LoopKind::kSerial, [&](Expr y) { body(first + y, 1); });
+  }
+  const auto part = [&](int64_t count) {
+    if (count / lines > 0)
+      b.For("y", count / lines, LoopKind::kSerial, [&](Expr y) { body(first + y * lines, lines); });
+    if (count % lines > 0) body(first + count / lines * lines, count % lines);
+  };
+  const int64_t all = s.oh.value(), last = all % chunk;
+  if (chunk >= all || last == 0) return part(std::min(chunk, all));
+  b.If(
+      b.Cast(b.Index(Le(first + chunk, all)), DType::kBool), [&] { part(chunk); },
+      [&] { part(last); });
+}
+
+void SpreadOverLines(LoweringContext& c, const ConvShape& s, const PaddedInput& in, int64_t lines,
+                     tile::BrGemm* g) {
+  if (lines == 1) return;
+  g->row = c.b().arena().Fresh("row", {.lo = 0, .hi = g->m - 1, .extent = g->m});
+  g->a = g->a + FloorDiv(g->row, s.ow) * (in.sy * s.sh - s.ow * g->a_row);
+}
+
 int64_t RowsPerChunk(const SocSpec& soc, double ns_per_row, int64_t rows, double other_chunks) {
   (void)soc;
   rows = std::max<int64_t>(rows, 1);

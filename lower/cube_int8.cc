@@ -179,6 +179,9 @@ class ByteConv {
     }
     tile_ = ByteTile(build_, pixels_, HintValue(pixels_), o_);
     nb_ = tile_.nv * soc_.F32Lanes();
+    if (!flat_)
+      lines_ = LinesOfTile(build_, s_, tile_, 4, MaxByteRows(soc_, tile_.nv), Depth() * nb_);
+    if (lines_ > 1) tile_.m = static_cast<int>(lines_ * s_.ow.value());
     panels_ = CeilOf(o_, nb_);
     const double ns =
         static_cast<double>(Depth() * nb_) / MacsPerCycle(soc_, 4) / soc_.ghz;  // of a pixel
@@ -196,6 +199,7 @@ class ByteConv {
     // A weight panel larger than a quarter of L2 must be read once only.
     if (static_cast<double>(Depth()) * nb_ > static_cast<double>(soc_.l2_bytes) / 4)
       chunk_ = std::max(chunk_, HintValue(flat_ ? pixels_ : s_.oh));
+    chunk_ = CeilOf(chunk_, lines_) * lines_;
     chunk_ = build_.TaskRows(chunk_, flat_ ? pixels_ : s_.oh);
   }
 
@@ -227,12 +231,11 @@ class ByteConv {
   }
 
   void Chunk(LoweringContext& c, Expr n, Expr panel, Expr part, Expr first) {
-    if (!flat_) {
-      Expr count = DivisibleBy(s_.oh, chunk_) ? Expr(chunk_) : Min(chunk_, s_.oh - first);
-      c.b().For("y", count, LoopKind::kSerial,
-                [&](Expr y) { Row(c, n, panel, first + y, 0, s_.ow); });
-      return;
-    }
+    if (!flat_)
+      return ForLines(c.b(), s_, first, chunk_, lines_, [&](Expr y, int64_t lines) {
+        if (lines_ == 1) return Row(c, n, panel, y, 0, s_.ow);
+        Tile(c, n, panel, y, 0, static_cast<int>(lines * s_.ow.value()), lines);
+      });
     if (!pixels_.IsConst()) return Row(c, n, panel, 0, first, Min(chunk_, pixels_ - first));
     const int64_t whole = pixels_.value() / chunk_, left = pixels_.value() % chunk_;
     if (left == 0) return Row(c, n, panel, 0, first, chunk_);
@@ -247,7 +250,8 @@ class ByteConv {
     ForRowTiles(c.b(), count, tile_.m, [&](Expr x, int m) { Tile(c, n, panel, y, first + x, m); });
   }
 
-  void Tile(LoweringContext& c, Expr n, Expr panel, Expr y, Expr x, int m) {
+  // m pixels of row y from x on, or of all `lines` rows from there on.
+  void Tile(LoweringContext& c, Expr n, Expr panel, Expr y, Expr x, int m, int64_t lines = 1) {
     const int64_t c0 = in_.c0;
     ExprArena& arena = c.b().arena();
     tile::BrGemm g;
@@ -270,6 +274,7 @@ class ByteConv {
           (x * s_.sw + j * s_.dw) * in_.sx;
     g.a_row = in_.sx * s_.sw;
     g.a_k = 1;
+    SpreadOverLines(c, s_, in_, lines, &g);
     g.b_buffer = b_;
     g.b = (((panel * planes_ + plane) * Blocks() + c1) * s_.kh + i) * (RowDepth() * nb_) +
           j * (c0 * nb_);
@@ -278,13 +283,14 @@ class ByteConv {
       g.prefetch = PanelAhead(soc_, Depth() * nb_, panels_, 1);
     const Val zero = s_.zero_value != kNone ? Zero(c) : Val();
     c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
-      Expr channel = panel * nb_ + col, at = x + row;
+      const Expr line = lines == 1 ? Expr(0) : FloorDiv(row, s_.ow);
+      Expr channel = panel * nb_ + col, at = x + row - line * s_.ow;
       const bool image = flat_ && s_.rank == 4;
       if (zero.valid()) acc = acc - c.b().Load(sums_, channel) * zero;
       if (!zero.valid() && sums_ >= 0) acc = acc + c.b().Load(sums_, channel);
       const Expr ox = image ? Mod(at, pitch_) : at;
       auto yield = [&] {
-        c.Yield(s_.y, s_.At(n, channel, image ? FloorDiv(at, pitch_) : y, ox), acc);
+        c.Yield(s_.y, s_.At(n, channel, image ? FloorDiv(at, pitch_) : y + line, ox), acc);
       };
       if (!image || pitch_ == s_.ow) return yield();
       c.b().If(c.b().Cast(c.b().Index(Lt(ox, s_.ow)), DType::kBool), yield);
@@ -305,7 +311,7 @@ class ByteConv {
   GemmTile tile_;
   bool flat_ = false, rows_outside_ = false;
   Expr pixels_, pitch_;
-  int64_t o_ = 1, chunk_ = 1, panels_ = 1;
+  int64_t o_ = 1, chunk_ = 1, panels_ = 1, lines_ = 1;  // lines_: of a tile
   std::vector<int64_t> zeros_;
   PackedB packed_;
   int planes_ = 1, nb_ = 16, a_ = -1, b_ = -1, sums_ = -1;

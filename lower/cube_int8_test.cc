@@ -79,7 +79,10 @@ TEST(CubeBytes, Choices) {
        {"7x2", "13x1 rows=26 order=mn", "rows=10 order=nm", "3x2 rows=61"}},
       {"graph g(%x: u8[2,16,9,11], %w: i8[40,16,3,3]) -> (%y) { %y = ConvInteger(%x, %w) "
        "{pads=[1,1,1,1]} }",
-       {"5x2", "5x1 rows=2", "rows=9 order=mn"}}};
+       {"5x2", "5x1 rows=2", "rows=9 order=mn"}},
+      {"graph g(%x: u8[1,96,7,5], %w: i8[40,96,3,3]) -> (%y) { %y = ConvInteger(%x, %w) "
+       "{pads=[1,1,1,1]} }",
+       {"5x2", "10x1 rows=4", "15x1 rows=7 order=mn"}}};
   for (const auto& [text, choices] : cases) {
     auto g = std::move(ParseGraph(text)).value();
     MakeWeights(*g);
@@ -142,6 +145,8 @@ TEST(CubeBytes, ConvCopiesItsInput) {
   ExpectSame(
       "graph g(%x: u8[1,3,11,13], %w: u8[20,3,7,7]) -> (%y) { %z = const u8[] {9}"
       " %y = ConvInteger(%x, %w, %z) {pads=[3,3,3,3], strides=[2,2]} }");
+  // tiles of several lines
+  ExpectSame("graph g(%x: i8[2,96,7,7], %w: i8[40,96,3,3]) -> (%y) { %y = ConvInteger(%x, %w) }");
   ExpectSame("graph g(%x: i8[2,1,9,8], %w: i8[16,1,5,5]) -> (%y) { %y = ConvInteger(%x, %w) }");
 }
 

@@ -405,6 +405,16 @@ TEST(CubeConv, TransposedInPhases) {
       "strides=[3]} }");
 }
 
+// A register tile takes several short lines where the weights lie beyond L1.
+TEST(Cube, TilesOfSeveralLines) {
+  ExpectSame(
+      "graph g(%x: f32[2,40,7,7], %w: f32[24,40,3,3], %b: f32[24]) -> (%y) {"
+      " %c = Conv(%x, %w, %b) {pads=[1,1,1,1]} %y = Relu(%c) }");
+  ExpectSame(
+      "graph g(%x: f32[1,80,9,12], %w: f32[18,80,2,4]) -> (%y) { %y = Conv(%x, %w) {"
+      "strides=[2,3], dilations=[2,1]} }");
+}
+
 // bf16 factors, f32 results: read in pairs where the chip can, else widened.
 TEST(Cube, PairsOfBf16) {
   for (const char* text :
@@ -417,6 +427,9 @@ TEST(Cube, PairsOfBf16) {
         "graph g(%x: bf16[1,32,9,8], %w: bf16[40,32,3,3], %c: f32[40]) -> (%y) {"
         " %y = ge.Conv(%x, %w, %c) {pads=[1,1,1,1], strides=[2,2]} }",
         "graph g(%x: bf16[2,20,6,7], %w: bf16[24,20,1,1]) -> (%y) { %y = ge.Conv(%x, %w) }",
+        // short lines: several in a tile
+        "graph g(%x: bf16[2,64,14,13], %w: bf16[40,64,3,3], %c: f32[40]) -> (%y) {"
+        " %y = ge.Conv(%x, %w, %c) {pads=[1,1,1,1], strides=[2,2]} }",
         // few channels: rows of the window, whose last pair may be half empty
         "graph g(%x: bf16[2,3,9,11], %w: bf16[20,3,7,7]) -> (%y) {"
         " %y = ge.Conv(%x, %w) {pads=[3,3,3,3], strides=[2,2]} }",

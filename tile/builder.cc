@@ -396,7 +396,7 @@ Val Builder::Reduce(ReduceOp op, const std::vector<Expr>& extents,
 }
 
 void Builder::Gemm(BrGemm gemm, const std::function<void(Expr row, Expr col, Val acc)>& epilogue) {
-  gemm.row = arena_.Fresh("row", Within(gemm.m));
+  if (!gemm.row.IsSymbol()) gemm.row = arena_.Fresh("row", Within(gemm.m));
   gemm.col = arena_.Fresh("col", Within(gemm.n_valid));
   const DType type = ComputeType(kernel_.buffers[gemm.a_buffer].dtype);
   gemm.acc = static_cast<VarId>(kernel_.vars.size());

@@ -219,6 +219,7 @@ std::unique_ptr<Step> Compiler::CompileGemm(const Stmt& s) {
                 Uniform(g.b_k),
                 g.k_group,
                 g.signed_a,
+                DependsOn(g.a, g.row) ? Slot(g.row) : -1,
                 {}};
   for (const auto& [symbol, extent] : g.batch) {
     step->gemm.batch.push_back({Slot(symbol), Uniform(extent)});

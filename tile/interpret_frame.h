@@ -133,6 +133,7 @@ struct GemmCode {
   ExprCode k, a, a_row, a_k, b, b_k;
   int k_group = 1;
   bool signed_a = false;
+  int row_slot = -1;  // of the row, where A's place depends on it
   struct Batch {
     int slot;
     ExprCode extent;

@@ -84,11 +84,11 @@ void GemmPairs(const uint16_t* a, const uint16_t* b, Strides s, int64_t k, int m
 // Any storage types, computed in T (float, double or int32_t; integers wrap).
 template <class T>
 void GemmAny(const GemmCode& g, const void* a, int64_t a0, const void* b, int64_t b0, Strides s,
-             int64_t k, T* c) {
+             int64_t k, int m, T* c) {
   std::vector<T> row(static_cast<size_t>(g.n));
   for (int64_t i = 0; i < k; ++i) {
     for (int j = 0; j < g.n; ++j) row[j] = LoadElement<T>(g.b_type, b, b0 + i * s.b_k + j);
-    for (int r = 0; r < g.m; ++r) {
+    for (int r = 0; r < m; ++r) {
       const T v = LoadElement<T>(g.a_type, a, a0 + r * s.a_row + i * s.a_k);
       T* out = c + static_cast<int64_t>(r) * g.n;
       if constexpr (std::is_floating_point_v<T>) {
@@ -103,13 +103,13 @@ void GemmAny(const GemmCode& g, const void* a, int64_t a0, const void* b, int64_
   }
 }
 
-// One step of the batch: C += A * B at the current slots.
-void Step(const GemmCode& g, Frame& f, void* acc, int64_t k) {
+// One step of the batch for rows that lie at equal distances from a0: C += A * B at the current
+// slots.
+void Rows(const GemmCode& g, Frame& f, int64_t a0, int m, void* acc, int64_t k) {
   const Strides s{g.a_row.Eval(f), g.a_k.Eval(f), g.b_k.Eval(f)};
-  const int64_t a0 = g.a.Eval(f), b0 = g.b.Eval(f);
+  const int64_t b0 = g.b.Eval(f);
   if (f.check_bounds) {
-    const int64_t rows = s.a_row * (g.m - 1), ks = s.a_k * (k - 1),
-                  bs = s.b_k * (k / g.k_group - 1);
+    const int64_t rows = s.a_row * (m - 1), ks = s.a_k * (k - 1), bs = s.b_k * (k / g.k_group - 1);
     CheckRange(f, g.a_buffer, a0 + std::min<int64_t>(rows, 0) + std::min<int64_t>(ks, 0),
                a0 + std::max<int64_t>(rows, 0) + std::max<int64_t>(ks, 0), "gemm load");
     CheckRange(f, g.b_buffer, b0 + std::min<int64_t>(bs, 0),
@@ -118,21 +118,31 @@ void Step(const GemmCode& g, Frame& f, void* acc, int64_t k) {
   const std::byte* a = f.buffers[g.a_buffer];
   const std::byte* b = f.buffers[g.b_buffer];
   if (g.a_type == DType::kF32 && g.b_type == DType::kF32) {
-    GemmF32(reinterpret_cast<const float*>(a) + a0, reinterpret_cast<const float*>(b) + b0, s, k,
-            g.m, g.n, static_cast<float*>(acc));
+    GemmF32(reinterpret_cast<const float*>(a) + a0, reinterpret_cast<const float*>(b) + b0, s, k, m,
+            g.n, static_cast<float*>(acc));
   } else if (g.k_group == 4) {
     GemmBytes(reinterpret_cast<const uint8_t*>(a) + a0, g.a_type == DType::kI8 ? 0x80 : 0,
-              g.signed_a ? 128 : 0, reinterpret_cast<const int8_t*>(b) + b0, s, k, g.m, g.n,
+              g.signed_a ? 128 : 0, reinterpret_cast<const int8_t*>(b) + b0, s, k, m, g.n,
               static_cast<int32_t*>(acc));
   } else if (g.k_group == 2) {
     GemmPairs(reinterpret_cast<const uint16_t*>(a) + a0, reinterpret_cast<const uint16_t*>(b) + b0,
-              s, k, g.m, g.n, static_cast<float*>(acc));
+              s, k, m, g.n, static_cast<float*>(acc));
   } else if (g.a_type == DType::kF64) {
-    GemmAny(g, a, a0, b, b0, s, k, static_cast<double*>(acc));
+    GemmAny(g, a, a0, b, b0, s, k, m, static_cast<double*>(acc));
   } else if (IsFloat(g.a_type)) {
-    GemmAny(g, a, a0, b, b0, s, k, static_cast<float*>(acc));
+    GemmAny(g, a, a0, b, b0, s, k, m, static_cast<float*>(acc));
   } else {
-    GemmAny(g, a, a0, b, b0, s, k, static_cast<int32_t*>(acc));
+    GemmAny(g, a, a0, b, b0, s, k, m, static_cast<int32_t*>(acc));
+  }
+}
+
+void Step(const GemmCode& g, Frame& f, void* acc, int64_t k) {
+  if (g.row_slot < 0) return Rows(g, f, g.a.Eval(f), g.m, acc, k);
+  const int64_t row_bytes = (g.a_type == DType::kF64 ? 8 : 4) * int64_t{g.n};
+  const int64_t stride = g.a_row.Eval(f);
+  for (int r = 0; r < g.m; ++r) {
+    f.slots[g.row_slot] = r;
+    Rows(g, f, g.a.Eval(f) + r * stride, 1, static_cast<std::byte*>(acc) + r * row_bytes, k);
   }
 }
 

@@ -388,6 +388,16 @@ Status Parser::Gemm(Stmt& s) {
   GE_TRY(r_.Expect(")"));
   GE_TRY(r_.Expect("valid"));
   GE_ASSIGN(g.n_valid, Exp());
+  const auto bind = [&]() -> Status {
+    GE_ASSIGN(std::string row, r_.Name());
+    GE_TRY(r_.Expect(","));
+    GE_ASSIGN(std::string col, r_.Name());
+    GE_ASSIGN(g.row, Bind(row, g.m, true));
+    GE_ASSIGN(g.col, Bind(col, g.n_valid, true));
+    return {};
+  };
+  const bool uneven = r_.Accept("at");
+  if (uneven) GE_TRY(bind());
   GE_TRY(r_.Expect("batch"));
   GE_ASSIGN(g.batch, Axes());
   GE_TRY(r_.Expect("a"));
@@ -409,12 +419,10 @@ Status Parser::Gemm(Stmt& s) {
   GE_TRY(r_.Expect("prefetch"));
   GE_ASSIGN(int64_t prefetch, ConstExp());
   g.prefetch = static_cast<int>(prefetch);
-  GE_TRY(r_.Expect("at"));
-  GE_ASSIGN(std::string row, r_.Name());
-  GE_TRY(r_.Expect(","));
-  GE_ASSIGN(std::string col, r_.Name());
-  GE_ASSIGN(g.row, Bind(row, g.m, true));
-  GE_ASSIGN(g.col, Bind(col, g.n_valid, true));
+  if (!uneven) {
+    GE_TRY(r_.Expect("at"));
+    GE_TRY(bind());
+  }
   k_.vars[g.acc].type = ComputeType(k_.buffers[g.a_buffer].dtype);
   return Body(s.body);
 }

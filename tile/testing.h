@@ -331,6 +331,7 @@ inline void TreeWalker::Gemm(const Stmt& s) {
     for (int64_t c = 0; c < columns; ++c) {
       double f = 0;
       int64_t i = 0;
+      symbols_[g.row.node()] = r;
       Axes(g.batch, 0, [&] {
         const int64_t a0 = Eval(g.a) + r * Eval(g.a_row), b0 = Eval(g.b) + c;
         for (int64_t k = 0; k < Eval(g.k); ++k) {
@@ -342,7 +343,6 @@ inline void TreeWalker::Gemm(const Stmt& s) {
           i += a.i * b.i;
         }
       });
-      symbols_[g.row.node()] = r;
       symbols_[g.col.node()] = c;
       const DType type = k_.vars[g.acc].type;
       vars_[g.acc] = IsFloat(type) ? Rounded(type, f) : Wrapped(type, i);

@@ -236,6 +236,15 @@ void Printer::PrintReduce(const Stmt& s) {
 
 void Printer::PrintGemm(const Stmt& s) {
   const BrGemm& g = s.gemm;
+  const std::string valid = Exp(g.n_valid);
+  // The symbols stand before A where its place depends on the row.
+  const bool uneven = DependsOn(g.a, g.row);
+  std::string at;
+  const auto bind = [&] {
+    at = " at " + Bind(g.row);
+    at += ", " + Bind(g.col);
+  };
+  if (uneven) bind();
   std::string batch;
   std::vector<std::string> extents;
   for (const auto& [symbol, extent] : g.batch) {
@@ -246,13 +255,13 @@ void Printer::PrintGemm(const Stmt& s) {
       BufferName(g.a_buffer) + "[" + Exp(g.a) + ", " + Exp(g.a_row) + ", " + Exp(g.a_k) + "]";
   std::string b = BufferName(g.b_buffer) + "[" + Exp(g.b) + ", " + Exp(g.b_k) + "]";
   std::string shape = std::to_string(g.m) + ", " + std::to_string(g.n) + ", " + Exp(g.k);
-  std::string valid = Exp(g.n_valid);
-  std::string row = Bind(g.row), col = Bind(g.col);
+  if (!uneven) bind();
   std::string acc = VarName(g.acc);
   if (g.k_group != 1) shape += ", by " + std::to_string(g.k_group);
   if (g.signed_a) shape += " signed";
-  Line("gemm " + acc + " (" + shape + ") valid " + valid + " batch (" + batch + ") a " + a + " b " +
-       b + " prefetch " + std::to_string(g.prefetch) + " at " + row + ", " + col + " {");
+  Line("gemm " + acc + " (" + shape + ") valid " + valid + (uneven ? at : "") + " batch (" + batch +
+       ") a " + a + " b " + b + " prefetch " + std::to_string(g.prefetch) + (uneven ? "" : at) +
+       " {");
   Nested(s.body);
   Line("}");
 }

@@ -143,7 +143,7 @@ struct BrGemm {
   Expr k = 1;
   std::vector<std::pair<Expr, Expr>> batch;  // (symbol, extent), outermost first
   int32_t a_buffer = -1, b_buffer = -1;
-  Expr a, a_row, a_k;     // a may use batch symbols; all element counts
+  Expr a, a_row, a_k;     // a may use batch symbols and row; all element counts
   Expr b, b_k;            // b may use batch symbols
   int k_group = 1;        // steps of k side by side in B: 1, 2 or 4
   bool signed_a = false;  // as matrix units have it: for tiles that one can hold only

@@ -237,8 +237,9 @@ void Verifier::Gemm(const Stmt& s) {
   for (Expr e : {g.n_valid, g.k, g.a_row, g.a_k, g.b_k}) InScope(e, where);
   const size_t symbols = symbols_.size(), vars = vars_.size();
   for (const auto& batch : g.batch) Open(batch.first, where);
-  InScope(g.a, where);
   InScope(g.b, where);
+  Open(g.row, where);
+  InScope(g.a, where);
   symbols_.resize(symbols);
   Open(g.row, where);
   Open(g.col, where);
