@@ -148,6 +148,12 @@ int PanelAhead(const SocSpec& soc, int64_t panel, int64_t panels, int64_t elemen
              : 0;
 }
 
+int WeightsAhead(const SocSpec& soc, int64_t panel, int64_t panels, int64_t element_bytes) {
+  constexpr int64_t kAhead = 8192;
+  if (panel * element_bytes > soc.l2_bytes / 4) return static_cast<int>(kAhead / element_bytes);
+  return PanelAhead(soc, panel, panels, element_bytes);
+}
+
 Index SplitIndex(const std::vector<Expr>& dims, Expr flat) {
   Index idx(dims.size(), Expr(0));
   int first = 0;

@@ -85,6 +85,8 @@ std::optional<Operand> AsOperand(const tile::Builder& b, tile::Val value, Expr r
 // Elements to the next panel of weights, if it is worth fetching while several tiles use this one:
 // weights that come from memory, and room for two panels in the L2 cache. Else 0.
 int PanelAhead(const SocSpec& soc, int64_t panel, int64_t panels, int64_t element_bytes);
+// The same for a matrix product; of a panel that is too large for that, what lies a little ahead.
+int WeightsAhead(const SocSpec& soc, int64_t panel, int64_t panels, int64_t element_bytes);
 
 // The index over `dims` of flat element `flat`.
 Index SplitIndex(const std::vector<Expr>& dims, Expr flat);

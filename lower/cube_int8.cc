@@ -498,6 +498,7 @@ class ByteMatMul {
       g.b = g.b + plane * (depth_ * nb_);
     }
     g.b_k = nb_ * 4;
+    if (!rows_.IsConst(1)) g.prefetch = WeightsAhead(soc_, planes_ * depth_ * nb_, panels_, 1);
     c.b().Gemm(g, [&](Expr row, Expr col, Val acc) {
       Expr r = first + row, column = panel * nb_ + col;
       Index idx = Place(r);

@@ -474,7 +474,8 @@ class MatMulLowering {
     g.b = b.base + steps.first * b.k_stride;
     g.k_group = pairs_ ? 2 : 1;
     g.b_k = b.k_stride * g.k_group;
-    if (b_pack_ >= 0) g.prefetch = Prefetch();
+    if (b_pack_ >= 0)
+      g.prefetch = WeightsAhead(soc_, p_.k.value() * nb_, panels_.value(), BytesFor(type_, 1));
     c.b().Gemm(g, body);
   }
 
@@ -488,15 +489,6 @@ class MatMulLowering {
     idx.push_back(column);
     c.Yield(node_.outputs[0], idx, Epilogue(c, idx, acc));
     c.walk.reset();
-  }
-
-  // Weights come from memory, one panel after the other: while one is in use, the next is fetched
-  // into L2; if it is too large for that, what lies a little ahead.
-  int Prefetch() const {
-    constexpr int64_t kAhead = 8192;
-    const int64_t panel = p_.k.value() * nb_, bytes = BytesFor(type_, 1);
-    if (panel * bytes > soc_.l2_bytes / 4) return static_cast<int>(kAhead / bytes);
-    return PanelAhead(soc_, panel, panels_.value(), bytes);
   }
 
   // Gemm's alpha and beta * C.
