@@ -47,6 +47,9 @@ double PredictedNs(const Planned& planned);
 // write_over.cc
 Status UseWriteOver(Compilation& c);
 
+// channel_parts.cc
+Status UseChannelParts(Compilation& c);
+
 // memory_limit.cc
 Status UseLeanOrder(Compilation& c);
 Status UseStrips(Compilation& c);

@@ -251,6 +251,7 @@ Status Prepare(Compilation& c) {
   GE_ASSIGN(c.planned, BuildPlan(*c.graph, c.regions, c.lowered, policy).In("plan"));
   GE_TRY(UseLeanOrder(c).In("plan"));
   GE_TRY(UseWriteOver(c).In("plan"));
+  GE_TRY(UseChannelParts(c).In("plan"));
   GE_TRY(UseStrips(c).In("plan"));
   GE_TRY(KeepLimit(c).In("plan"));
   c.planned.plan.model_name = std::filesystem::path(c.request.model).stem().string();

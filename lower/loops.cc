@@ -12,6 +12,7 @@ namespace {
 using tile::LoopKind;
 
 constexpr double kChunkNs = 4000;     // work of one chunk, where there is enough
+constexpr double kLanesNs = 20000;    // the same where a chunk is a part of many long lines
 constexpr double kLeastNs = 1000;     // and the least that is worth a turn
 constexpr int64_t kVectorChunk = 64;  // chunks of the vector axis are multiples of this
 constexpr int64_t kSquare = 16;       // of crossed axes
@@ -104,9 +105,12 @@ class Nest {
     if (policy_.parallel && policy_.ns_per_iteration > 0 && policy_.vector_store)
       split = ChooseSplit(used, vector_, policy_.ns_per_iteration);
     const int inner = static_cast<int>(axes_.size()) - 2;
-    if (policy_.crossed >= 0 && inner >= 0 && split.axis >= inner)
+    if (policy_.crossed >= 0 && inner >= 0 && split.axis >= inner) {
+      const std::string lanes = SplitLanes(used);
+      if (!lanes.empty()) return lanes;
       split = {inner, (std::max<int64_t>(split.axis == inner ? split.rows : 1, 1) + kSquare - 1) /
                           kSquare * kSquare};
+    }
     if (split.axis < 0) {
       Inner(0);
       return fmt::format("1 chunk of {}", ToString(Product(used)));
@@ -120,6 +124,27 @@ class Nest {
   }
 
  private:
+  // Where blocks of the crossed axis, and what is around it, would be one chunk: squares lie side
+  // by side along the lanes, which are split. Else "".
+  std::string SplitLanes(const std::vector<Expr>& used) {
+    double outer = std::ceil(HintOf(used[used.size() - 2]) / static_cast<double>(kSquare));
+    double ns = policy_.ns_per_iteration * HintOf(used[used.size() - 2]);
+    for (size_t i = 0; i + 2 < used.size(); ++i) outer *= HintOf(used[i]), ns *= HintOf(used[i]);
+    const Expr lanes = used.back();
+    if (outer > 1 || !vector_ || !lanes.IsConst()) return "";
+    // Parts of one length only: squares of a length that is not known are printed less well.
+    const int64_t most = RowsOf(kLanesNs, ns, true);
+    int64_t rows = most;
+    while (rows > most / 2 && lanes.value() % rows != 0) rows -= kSquare;
+    if (rows <= most / 2 || lanes.value() < 2 * rows) return "";
+    const int64_t grid = lanes.value() / rows;
+    b_.For("p", grid, LoopKind::kParallel, [&](Expr p) {
+      first_ = p * rows, size_ = rows;
+      Inner(0);
+    });
+    return fmt::format("grid {}, {} of axis {}", grid, rows, axes_.back());
+  }
+
   void Chunk(Expr p, const Split& split, Expr blocks) {
     Expr rest = p;
     Expr block = split.axis == 0 ? p : Mod(rest, blocks);
@@ -150,8 +175,9 @@ class Nest {
   void Inner(int position) {
     if (position == static_cast<int>(axes_.size())) return body_(idx_);
     int axis = axes_[position];
-    b_.For("i", extents_[axis], KindOf(position), [&](Expr i) {
-      idx_[axis] = i;
+    const bool part = !size_.IsConst(0) && position + 1 == static_cast<int>(axes_.size());
+    b_.For("i", part ? size_ : extents_[axis], KindOf(position), [&](Expr i) {
+      idx_[axis] = part ? first_ + i : i;
       Inner(position + 1);
     });
   }
@@ -162,6 +188,7 @@ class Nest {
   const LoopPolicy& policy_;
   const std::function<void(const Index&)>& body_;
   std::vector<int> axes_;  // those of more than one element
+  Expr first_, size_;      // of the part of the lanes that a chunk has; 0: all
   Index idx_;
 };
 

@@ -55,6 +55,20 @@ TEST(Lower, LargePointwiseIsCutIntoChunksOfAFlatSpace) {
   for (const auto& i : run.Indices(a)) ASSERT_EQ(run.F32(a, i), run.F32(x, i) * run.F32(y, i));
 }
 
+// Squares of a short axis that crosses a long one lie side by side: chunks are parts of the long
+// one.
+TEST(Lower, FewRowsOfACrossedAxisAreCutAlongTheOther) {
+  auto g = Parse("graph g(%x: f32[24000,12]) -> (%a) { %a = Transpose(%x) {perm=[1,0]} }");
+  const Lowered lowered = LowerRegion(*g, WholeGraph(*g), TestSoc(), Policy{});
+  ASSERT_EQ(lowered.kernels.size(), 1u);
+  EXPECT_GT(lowered.kernels[0].grid.value(), 1) << lowered.kernels[0].schedule;
+  GraphRun run = RunWhole(*g);
+  const auto* x = static_cast<const float*>(run.Buffer(g->inputs[0]));
+  const auto* a = static_cast<const float*>(run.Buffer(g->outputs[0]));
+  for (int i = 0; i < 12; ++i)
+    for (int k = 0; k < 24000; ++k) ASSERT_EQ(a[i * 24000 + k], x[k * 12 + i]) << i << ", " << k;
+}
+
 TEST(Lower, SeveralOutputsOfOneRegion) {
   auto g = Parse(R"(graph g(%x: f32[4,6]) -> (%a, %c) {
     %a = Relu(%x)

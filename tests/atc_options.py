@@ -325,7 +325,7 @@ class Works(Case):
             self.assertNotIn(text, self.works(file, "--log=info", model=model))
             self.assertNotIn(text, self.works(line + "off", "--log=info", model=model))
             self.assertIn(text, self.works(file, line + "on", "--log=info", model=model))
-        steps = ["layout", "cube", "winograd", "order", "strips", "recompute", "spill", "write_over"]
+        steps = ["layout", "cube", "winograd", "order", "strips", "recompute", "spill", "write_over", "channel_parts"]
         for option in ("--optimization_switch=" + ";".join(s + ":off" for s in ["NoSuchPass"] + steps),
                        "--disable_passes=" + ",".join(["NoSuchPass"] + steps)):
             said = self.works(option)

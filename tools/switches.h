@@ -12,8 +12,9 @@
 namespace ge {
 
 // What can be left out besides passes and rules.
-inline constexpr std::string_view kSteps[] = {"layout", "cube",      "winograd", "order",
-                                              "strips", "recompute", "spill",    "write_over"};
+inline constexpr std::string_view kSteps[] = {"layout", "cube",       "winograd",
+                                              "order",  "strips",     "recompute",
+                                              "spill",  "write_over", "channel_parts"};
 
 // Names are GE's own, or CANN's where a rule does the same. The file first, then the command line.
 Fault ApplySwitches(const AtcOptions& options, Policy* policy, std::vector<std::string>* notes);
