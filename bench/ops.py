@@ -20,9 +20,11 @@ sys.path.insert(0, HERE)
 import ge_runtime  # noqa: E402
 import models  # noqa: E402
 import op_cases  # noqa: E402
+import op_more  # noqa: E402, F401
 
 # One of each kind, for --check.
-CHECKED = ("u_Atan u_Asinh b_Pow b_Mod c_Equal DivI64 ModI32 CastH CastFromH r_ReduceMax_all r_ReduceMax_last CumSum_0 Softmax_s Hardmax "
+CHECKED = ("QAtt ConvTG ConvTdil ConvTdw MM_n1 MM_n3 MM_f64 Gemm_f64 ScatterNDadd ScatterElAdd Resize_linear_half_pixel Resize_near_odd "
+           "u_Atan u_Asinh b_Pow b_Mod c_Equal DivI64 ModI32 CastH CastFromH r_ReduceMax_all r_ReduceMax_last CumSum_0 Softmax_s Hardmax "
            "MaxPool AvgPool MaxPool5 MaxPool3d Tr_nchw_nhwc Tr_nhwc_nchw Tr_u8 Slice PadRefl Tile ScatterEl TopK TopKbig NonZero NMS "
            "GridSample RoiAlign").split()
 BELOW = 0.8  # rows under it are counted in the last line

@@ -128,6 +128,23 @@ TEST(Expand, ConvolutionsOfVolumes) {
   }
 }
 
+TEST(Expand, TransposedConvolutionsWithGaps) {
+  for (const char* attrs :
+       {"group=4, strides=[2,2], pads=[1,1,1,1]", "group=2, output_padding=[1,0], strides=[2,3]",
+        "dilations=[2,3], strides=[2,1], pads=[1,0,2,1]",
+        "group=8, dilations=[1,2], output_shape=[9,12], strides=[2,2]"}) {
+    const int groups = attrs[0] == 'g' ? attrs[6] - '0' : 1;
+    ExpectSame(fmt::format("graph g(%x: f32[2,8,4,5], %w: f32[8,3,3,2], %b: f32[{}]) -> (%y) {{ %y "
+                           "= ConvTranspose(%x, %w, %b) {{{}}} }}",
+                           3 * groups, attrs),
+               2e-6);
+  }
+  ExpectSame(
+      "graph g(%x: f32[1,40,7], %w: f32[40,1,4]) -> (%y) { %y = ConvTranspose(%x, %w) "
+      "{group=40, strides=[2], pads=[1,1]} }",
+      2e-6);
+}
+
 // 50 to 15: positions are those of f32, and what it cannot tell from a middle is one.
 TEST(Expand, NearestAtMiddles) {
   for (const auto& [rounding, at4, at7] :

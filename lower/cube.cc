@@ -38,7 +38,7 @@ bool CubeSupports(const Graph& g, const Region& region, const SocSpec& soc, cons
   if (IsBytes(node)) return SupportsBytes(g, region);
   if (IsAttend(node)) return SupportsAttend(g, region, soc);
   if (IsRecurrent(node)) return SupportsRecurrent(g, region);
-  if (IsMatMul(node)) return SupportsMatMul(g, region, soc);
+  if (IsMatMul(node)) return SupportsMatMul(g, region);
   return IsConv(node) && SupportsConv(g, region, soc);
 }
 

@@ -152,7 +152,7 @@ Lowered LowerCubeBytes(const Graph& g, const Region& region, const SocSpec& soc,
 Lowered LowerCubeRecurrent(const Graph& g, const Region& region, const SocSpec& soc);
 bool SupportsRecurrent(const Graph& g, const Region& region);
 bool SupportsBytes(const Graph& g, const Region& region);
-bool SupportsMatMul(const Graph& g, const Region& region, const SocSpec& soc);
+bool SupportsMatMul(const Graph& g, const Region& region);
 bool SupportsAttend(const Graph& g, const Region& region, const SocSpec& soc);
 bool SupportsConv(const Graph& g, const Region& region, const SocSpec& soc);
 

@@ -293,7 +293,7 @@ class MatMulLowering {
     const Constant* constant = g_.ConstantOf(node_.inputs[1]);
     if (constant != nullptr) return PackConstant(*constant);
     b_temp_ = build_.AddTemp(BatchCount() * panels_ * p_.k * nb_ * BytesFor(type_, 1));
-    const bool along_k = pairs_ && ContiguousAlongK();
+    const bool along_k = (pairs_ || type_ == DType::kF64) && ContiguousAlongK();
     build_.AddKernel("pack B", [&](LoweringContext& c) {
       tile::Builder& b = c.b();
       int temp = c.AddArg({KernelArg::Kind::kTemp, b_temp_}, "b", type_,
@@ -523,7 +523,7 @@ class MatMulLowering {
 
 }  // namespace
 
-bool SupportsMatMul(const Graph& g, const Region& region, const SocSpec& soc) {
+bool SupportsMatMul(const Graph& g, const Region& region) {
   const Node& node = g.node(region.anchor);
   const TensorType& a = g.value(node.inputs[0]).type;
   const TensorType& b = g.value(node.inputs[1]).type;
@@ -536,8 +536,8 @@ bool SupportsMatMul(const Graph& g, const Region& region, const SocSpec& soc) {
   }
   if (g.IsConstant(node.inputs[1]) && !AllOnes(p.b_batch)) return false;
   if (g.IsConstant(node.inputs[1]) && !(p.n.IsConst() && p.k.IsConst())) return false;
-  // Few columns: a vector of them would be mostly padding.
-  return !p.n.IsConst() || p.n.value() * 3 >= soc.F32Lanes();
+  // One column: a sum in lanes is faster than a vector that is mostly padding.
+  return !p.n.IsConst(1);
 }
 
 Lowered LowerCubeMatMul(const Graph& g, const Region& region, const SocSpec& soc,

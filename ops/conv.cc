@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "ir/opdef.h"
+#include "ops/conv_dense.h"
 #include "ops/conv_depth.h"
 #include "ops/shapes.h"
 #include "ops/window.h"
@@ -173,13 +174,17 @@ void LowerConvTranspose(Lowering& l) {
   });
 }
 
+bool ExpandConvTranspose(Graph& g, NodeId n) {
+  return ExpandConvTransposeOfVolumes(g, n) || ExpandConvTransposeWithGaps(g, n);
+}
+
 const OpDef& kConvTranspose =
     Register({.name = "ConvTranspose",
               .min_inputs = 2,
               .max_inputs = 3,
               .infer = InferConvTranspose,
               .lower = LowerConvTranspose,
-              .expand = ExpandConvTransposeOfVolumes,
+              .expand = ExpandConvTranspose,
               .halves = Halves::kWiden,
               .flops_per_element = 2,
               .samples = {"(f32[1,2,3,3], f32[2,3,3,3], f32[3]) {strides=[2,2], pads=[1,1,1,1], "

@@ -38,7 +38,8 @@ void LowerMatMul(Lowering& l) {
   GE_CHECK(shape.ok());
   const DotShape& s = *shape;
   // With columns the vector runs along n (contiguous in B), else the sum itself is vectorised.
-  l.ForEach(s.out, s.has_n, [&](const Index& o) {
+  const bool columns = s.has_n && !s.b.back().IsConst(1);
+  l.ForEach(s.out, columns, [&](const Index& o) {
     Val sum = l.b.Reduce(tile::ReduceOp::kSum, {s.k}, [&](const std::vector<Expr>& k) {
       return l.Load(0, s.IndexA(o, k[0])) * l.Load(1, s.IndexB(o, k[0]));
     });
@@ -106,7 +107,9 @@ void LowerGemm(Lowering& l) {
   const float alpha = l.Float("alpha", 1), beta = l.Float("beta", 1);
   const Expr k = l.In(0).dims[ta ? 0 : 1];
   // B transposed is contiguous along k: then the sum is vectorised instead of the columns.
-  l.ForEach(l.Out(0).dims, !tb || ta, [&](const Index& o) {
+  // That of one column is too.
+  const bool columns = ta || (!tb && !l.Out(0).dims[1].IsConst(1));
+  l.ForEach(l.Out(0).dims, columns, [&](const Index& o) {
     Val sum = l.b.Reduce(tile::ReduceOp::kSum, {k}, [&](const std::vector<Expr>& i) {
       return Operand(l, 0, ta, o[0], i[0]) * Operand(l, 1, tb, i[0], o[1]);
     });

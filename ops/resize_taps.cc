@@ -345,6 +345,7 @@ const OpDef& kResized =
               .max_inputs = -1,
               .infer = InferResized,
               .lower = LowerResized,
+              .halves = Halves::kWiden,
               .flops_per_element = 10,
               .samples = {"(f32[1,2,3,4], i32[1,2]=[2,0]) {axes=[2], nearest=1}",
                           "(f32[1,2,3,17], i32[2,2]=[0,1,1,2], f32[2,2], i32[2,3]=[0,7,16,1,8,9], "

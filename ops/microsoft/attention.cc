@@ -1,5 +1,6 @@
 // Attention of com.microsoft, all by ai.onnx's Attention with an additive mask:
 //   Attention           Q, K, V = input * weights + bias, split in heads
+//   QAttention          the same of bytes: (input - zero) * (weights - zero) * scales + bias
 //   MultiHeadAttention  Q, K, V given, or packed as [B, S, N, 3, H] or [B, L, N, 2, H]
 //   RotaryEmbedding     positions [B, S], or one offset
 // Masks: lengths [B], ends and starts [2B], keys [B, T], pairs [B, S, T]; what is masked gets
@@ -86,11 +87,10 @@ Status InferAttention(InferContext& c) {
   return {};
 }
 
-bool ExpandAttention(Graph& g, NodeId n) {
-  ExpandBuilder e(g, n);
+// What follows the projection `qkv` [B, S, ..]. `past` [2, B, N, P, H] may be kNone.
+bool ExpandProjected(ExpandBuilder& e, ValueId qkv, ValueId mask, ValueId past, ValueId bias) {
   Formula f{e};
   const int64_t heads = e.Int("num_heads", 1);
-  const ValueId qkv = f.AddIf(e.Op("MatMul", {e.In(kInput), e.In(kWeights)}), e.In(kBias));
   const auto sizes = e.Ints("qkv_hidden_sizes");
   const Expr third = FloorDiv(e.Dims(e.In(kWeights))[1], 3);
   const Expr dq = sizes.empty() ? third : Expr(sizes[0]),
@@ -99,19 +99,52 @@ bool ExpandAttention(Graph& g, NodeId n) {
   const ValueId q = f.Heads(f.Slice(qkv, 2, 0, dq), heads);
   ValueId k = f.Heads(f.Slice(qkv, 2, dq, dq + dk), heads);
   ValueId v = f.Heads(f.Slice(qkv, 2, dq + dk, dq + dk + dv), heads);
-  if (e.Has(kPast)) {
+  if (past != kNone) {
     const auto part = [&](int64_t i) {
-      return e.Op("Gather", {e.In(kPast), e.Scalar(DType::kI64, static_cast<double>(i))});
+      return e.Op("Gather", {past, e.Scalar(DType::kI64, static_cast<double>(i))});
     };
     k = f.Concat({part(0), k}, 2);
     v = f.Concat({part(1), v}, 2);
   }
-  const Masking m = {e.In(kMaskIndex), e.In(kAttentionBias), e.Int("unidirectional", 0) != 0,
+  const Masking m = {mask, bias, e.Int("unidirectional", 0) != 0,
                      e.Float("mask_filter_value", -10000)};
   const ValueId y = Attend(e, q, k, v, m);
   const ValueId present =
       e.Wants(1) ? f.Concat({f.Unsqueeze(k, {0}), f.Unsqueeze(v, {0})}, 0) : kNone;
   return Finish(e, {y, present});
+}
+
+bool ExpandAttention(Graph& g, NodeId n) {
+  ExpandBuilder e(g, n);
+  Formula f{e};
+  const ValueId qkv = f.AddIf(e.Op("MatMul", {e.In(kInput), e.In(kWeights)}), e.In(kBias));
+  return ExpandProjected(e, qkv, e.In(kMaskIndex), e.In(kPast), e.In(kAttentionBias));
+}
+
+// --- QAttention ---------------------------------------------------------------------------------
+
+enum Quantised { kScale = 3, kWeightScale, kQuantisedMask, kZero, kWeightZero, kQuantisedPast };
+
+Status InferQuantisedAttention(InferContext& c) {
+  GE_TRY(CheckRank(c, kInput, 3));
+  GE_TRY(CheckRank(c, kWeights, 2));
+  const int64_t heads = c.Int("num_heads", 0);
+  if (heads < 1) return c.Fault(fmt::format("num_heads is {}, but must be at least 1", heads));
+  if (c.Int("do_rotary", 0) != 0) return Unsupported("do_rotary of QAttention; allowed: 0");
+  const Dims& x = c.In(kInput).dims;
+  c.Out(0, c.In(kScale).dtype, {x[0], x[1], FloorDiv(c.In(kWeights).dims[1], 3)});
+  c.Out(1, c.In(kScale).dtype, Dims(5, Expr(1)));
+  return {};
+}
+
+bool ExpandQuantisedAttention(Graph& g, NodeId n) {
+  ExpandBuilder e(g, n);
+  Formula f{e};
+  const ValueId sums =
+      e.Op("MatMulInteger", {e.In(kInput), e.In(kWeights), e.In(kZero), e.In(kWeightZero)});
+  const ValueId scale = f.Mul(e.In(kScale), e.In(kWeightScale));
+  const ValueId qkv = f.Add(f.Mul(e.Cast(sums, e.Type(scale)), scale), e.In(kBias));
+  return ExpandProjected(e, qkv, e.In(kQuantisedMask), e.In(kQuantisedPast), kNone);
 }
 
 // --- MultiHeadAttention -------------------------------------------------------------------------
@@ -227,6 +260,17 @@ const OpDef& kAttention = Register({.name = "Attention",
                                     .expand = ExpandAttention,
                                     .samples = {"(f32[2,5,16], f32[16,48], f32[48]) {num_heads=4}"},
                                     .tolerance = 1e-4});
+const OpDef& kQuantisedAttention =
+    Register({.name = "QAttention",
+              .domain = kDomain,
+              .min_inputs = 5,
+              .max_inputs = 9,
+              .max_outputs = 2,
+              .infer = InferQuantisedAttention,
+              .expand = ExpandQuantisedAttention,
+              .samples = {"(u8[2,5,16], i8[16,48], f32[48], f32[], f32[], , u8[], i8[]) "
+                          "{num_heads=4}"},
+              .tolerance = 1e-4});
 const OpDef& kMultiHead =
     Register({.name = "MultiHeadAttention",
               .domain = kDomain,

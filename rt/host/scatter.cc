@@ -44,13 +44,30 @@ void Apply(Reduction r, DType t, void* y, int64_t at, const void* u, int64_t fro
   StoreElement<T>(t, y, at, Combine<T>(r, LoadElement<T>(t, y, at), LoadElement<T>(t, u, from)));
 }
 
+// Of a type that is computed in as it is stored.
+template <class T>
+void UpdateRow(Reduction r, T* y, const T* u, int64_t count) {
+  constexpr int64_t kStep = 16;  // a number that the compiler knows becomes vectors
+  int64_t i = 0;
+  if (r == Reduction::kAdd) {
+    for (; i + kStep <= count; i += kStep) {
+      T sum[kStep];
+      for (int64_t j = 0; j < kStep; ++j) sum[j] = y[i + j] + u[i + j];
+      for (int64_t j = 0; j < kStep; ++j) y[i + j] = sum[j];
+    }
+  }
+  for (; i < count; ++i) y[i] = Combine<T>(r, y[i], u[i]);
+}
+
 // y[at .. at+count) = reduction of itself and u[from ..).
 void Update(Reduction r, DType t, void* y, int64_t at, const void* u, int64_t from, int64_t count) {
   if (r == Reduction::kNone) return CopyElements(t, u, from, y, at, count);
+  if (t == DType::kF32)
+    return UpdateRow(r, static_cast<float*>(y) + at, static_cast<const float*>(u) + from, count);
+  if (t == DType::kF64)
+    return UpdateRow(r, static_cast<double*>(y) + at, static_cast<const double*>(u) + from, count);
   for (int64_t i = 0; i < count; ++i) {
-    if (t == DType::kF64)
-      Apply<double>(r, t, y, at + i, u, from + i);
-    else if (IsFloat(t))
+    if (IsFloat(t))
       Apply<float>(r, t, y, at + i, u, from + i);
     else if (t == DType::kBool || !IsSigned(t))
       Apply<uint64_t>(r, t, y, at + i, u, from + i);
@@ -86,8 +103,8 @@ Status Begin(HostCall& call, Operands* o) {
   return {};
 }
 
-// Updates from.. of one line. Whole words are copied as such.
-template <class Word, class I>
+// Updates from.. of one line. Whole words are copied as such, or added.
+template <class Word, class I, bool kSum = false>
 Status CopyLine(const Operands& o, int64_t base, int64_t from, int64_t count, int64_t dim,
                 int64_t step, int64_t along) {
   auto* y = static_cast<Word*>(o.y) + base;
@@ -96,7 +113,8 @@ Status CopyLine(const Operands& o, int64_t base, int64_t from, int64_t count, in
   for (int64_t j = 0; j < count; ++j) {
     int64_t index = at[j];
     if (index < 0 || index >= dim) GE_TRY(WrapIndex(&index, dim, "index"));
-    y[index * step + j * along] = u[j];
+    Word& to = y[index * step + j * along];
+    to = kSum ? to + u[j] : u[j];
   }
   return {};
 }
@@ -109,6 +127,8 @@ Status ScatterLine(const Operands& o, int64_t base, int64_t from, int64_t count,
     return CopyLine<uint32_t, int64_t>(o, base, from, count, dim, step, along);
   if (words && BitWidth(t) == 64)
     return CopyLine<uint64_t, int64_t>(o, base, from, count, dim, step, along);
+  if (o.reduction == Reduction::kAdd && t == DType::kF32 && TypeOf(o.i) == DType::kI64)
+    return CopyLine<float, int64_t, true>(o, base, from, count, dim, step, along);
   for (int64_t j = 0; j < count; ++j) {
     int64_t index = IntAt(o.i, from + j);
     GE_TRY(WrapIndex(&index, dim, "index"));
