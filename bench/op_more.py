@@ -36,15 +36,15 @@ def language():
     bits("NBits_zp", 8, 4, 64, True)
     bits("NBits_8", 4, 8, 32)
 
-    def grouped(name, steps, past, total, heads=8, shared=2, size=64):
+    def grouped(name, steps, past, heads=8, shared=2, size=64):
+        total = past + steps
         number = {"sl": (I32, [1], lambda r: np.array([total - 1], np.int32)), "tl": (I32, [], lambda r: np.array(total, np.int32))}
         cache = (F, [1, shared, past, size])
         ms(name, "GroupQueryAttention", {"q": (F, [1, steps, heads * size]), "k": (F, [1, steps, shared * size]),
                                          "v": (F, [1, steps, shared * size]), "pk": cache, "pv": cache, **number},
            outputs={"y": F, "k2": F, "v2": F}, num_heads=heads, kv_num_heads=shared)
 
-    grouped("GQA_prefill", 128, 0, 128)
-    grouped("GQA_decode", 1, 256, 200)
+    grouped("GQA_prefill", 128, 0)
     rows = (F, [1, 128, 768])
     ms("SkipLN", "SkipLayerNormalization", {"x": rows, "s": rows}, {"g": weights(768), "b": weights(768), "c": weights(768)})
     ms("SkipSLN", "SkipSimplifiedLayerNormalization", {"x": rows, "s": rows}, {"g": weights(768)})

@@ -70,7 +70,8 @@ class Widening {
     std::vector<ValueId> inputs = g_.node(id).inputs;
     const std::vector<ValueId> old = g_.node(id).outputs;
     const Attrs attrs = g_.node(id).attrs;
-    const std::string op = g_.node(id).op->name;
+    const OpDef& def = *g_.node(id).op;
+    const std::string op = (def.domain.empty() ? "" : def.domain + ".") + def.name;
     std::unordered_map<ValueId, ValueId> fresh;
     Patch p(uses_, {id});
     for (ValueId& v : inputs) {
