@@ -304,7 +304,7 @@ Val Builder::Let(Val value) {
   return {this, kernel_.Add(n)};
 }
 
-Expr Builder::LetIndex(Val value, int64_t lo, int64_t hi, Expr extent) {
+Expr Builder::LetIndex(Val value, int64_t lo, int64_t hi, Expr extent, int64_t hint) {
   GE_CHECK(value.type() == DType::kI64, "an index symbol needs an i64 value");
   const ValueNode& v = kernel_.values[value.id];
   if (v.op == Op::kConst) return v.i;
@@ -313,6 +313,7 @@ Expr Builder::LetIndex(Val value, int64_t lo, int64_t hi, Expr extent) {
   facts.lo = lo;
   facts.hi = hi;
   facts.extent = extent;
+  facts.hint = hint;
   Expr symbol = arena_.Fresh("x", facts);
   Stmt s;
   s.kind = StmtKind::kLet;

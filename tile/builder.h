@@ -54,7 +54,8 @@ class Builder {
            const std::function<void(Expr)>& body);
   int Alloc(std::string_view name, DType dtype, Expr elements);  // scope: the rest of this block
   Val Let(Val value);  // names a value (evaluated here, once)
-  Expr LetIndex(Val value, int64_t lo, int64_t hi, Expr extent = 0);  // i64 value -> index symbol
+  // i64 value -> index symbol; `hint`: a typical value, for estimates.
+  Expr LetIndex(Val value, int64_t lo, int64_t hi, Expr extent = 0, int64_t hint = 0);
   void If(Val condition, const std::function<void()>& then,
           const std::function<void()>& otherwise = {});
   void Store(int buffer, Expr offset, Val value);

@@ -17,7 +17,9 @@ constexpr OptionRow kOptions[] = {
     {"mode", kGeneral, kWorks, kChoice, "0|1|3|5|6|30",
      "0: compile; 1: .om or model to JSON; 3: pre-check; 5: text dump to JSON; 6: facts of an .om; "
      "30 is refused"},
-    {"model", kInput, kWorks, kText, "FILE", "model file (.onnx, or AscendIR text .ir)"},
+    {"model", kInput, kWorks, kText, "FILE",
+     "model file (.onnx, or AscendIR text .ir); of a ZipMap of ai.onnx.ml the scores come as a "
+     "matrix, a column for each label"},
     {"weight", kInput, kRefused, kFile, "FILE", "weights of a Caffe model"},
     {"framework", kInput, kWorks, kChoice, "5|0|1|3",
      "5 = ONNX; 0 (Caffe), 1 (MindSpore, AIR) and 3 (TensorFlow) are refused"},

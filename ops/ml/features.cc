@@ -5,6 +5,8 @@
 //   Imputer     imputed_value where x is replaced_value (NaN: where x is NaN)
 //   OneHotEncoder   y[..., k] = x == cats[k]
 //   FeatureVectorizer  its inputs side by side
+//   ZipMap      a map from labels to scores for each row: the scores as they are, a column per
+//               label in the order of classlabels_*
 #include <fmt/format.h>
 
 #include <cmath>
@@ -125,6 +127,21 @@ bool ExpandVectorizer(Graph& g, NodeId n) {
   return e.Done({e.Op("Concat", parts, {{"axis", int64_t{1}}})});
 }
 
+Status InferZipMap(InferContext& c) {
+  const auto labels = static_cast<int64_t>(LabelsOf(c.node).size());
+  if (labels == 0) return c.Fault("classlabels_int64s or classlabels_strings is missing");
+  GE_TRY(CheckMinRank(c, 0, 1));
+  c.Check(Eq(c.In(0).dims.back(), labels),
+          fmt::format("X {} does not have a column for each of {} labels", ShapeText(c.In(0).dims),
+                      labels));
+  return InferFloat(c);
+}
+
+bool ExpandZipMap(Graph& g, NodeId n) {
+  ExpandBuilder e(g, n);
+  return e.Done({e.Op("Identity", {FloatInput(e, 0)})});
+}
+
 OpDef Feature(const char* name, Status (*infer)(InferContext&), bool (*expand)(Graph&, NodeId),
               std::vector<std::string> samples) {
   return {.name = name,
@@ -142,6 +159,8 @@ const OpDef& kImputer = Register(
     Feature("Imputer", InferImputer, ExpandImputer, {"(f32[3,2]) {imputed_value_floats=[0.5]}"}));
 const OpDef& kOneHotEncoder = Register(
     Feature("OneHotEncoder", InferOneHot, ExpandOneHot, {"(i64[3]) {cats_int64s=[1, 2, 3]}"}));
+const OpDef& kZipMap = Register(
+    Feature("ZipMap", InferZipMap, ExpandZipMap, {"(f32[3,2]) {classlabels_int64s=[7, 3]}"}));
 const OpDef& kFeatureVectorizer = Register({.name = "FeatureVectorizer",
                                             .domain = kDomain,
                                             .max_inputs = -1,

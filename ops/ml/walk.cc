@@ -6,7 +6,7 @@
 //     the leaf itself, so that a walk may take more steps than it needs: its flags are the number
 //     of the leaf, and not negative.
 //   weights f32 [leaves, targets], or [leaves, 1] with `of` i32 [trees]: the target of each tree
-//   roots i32 [trees rounded up to blocks of `together`], steps i32 [blocks]
+//   roots and steps i32 [trees, rounded up to whole vectors if `trees_as_lanes`]
 // Rows and trees are walked in blocks, one step of all at a time: the steps of one walk wait for
 // each other, those of different walks do not. Lanes are rows, or trees where rows are few.
 #include "ops/ml/walk.h"
@@ -28,8 +28,10 @@ using tile::LoopKind;
 using tile::Op;
 using tile::Val;
 
-constexpr int64_t kRows = 16, kLanes = 16;  // of a block
-constexpr int64_t kFewRows = 8, kFewTrees = 2;
+constexpr int64_t kRows = 32, kTrees = 4;  // of a block whose lanes are rows
+constexpr int64_t kFewRows = 8,
+                  kLanes = 16;    // fewer rows, and trees, of a block whose lanes are trees
+constexpr int64_t kFewTrees = 2;  // that are never lanes
 constexpr int32_t kInner = INT32_MIN, kMissingFirst = 1, kIsEqual = 2;
 enum Operand { kX, kNodes, kWeights, kRoots, kSteps, kOf };
 enum Field { kFeature, kSplit, kChild, kFlags, kFields };
@@ -44,7 +46,6 @@ float Before(float s) {
 }
 
 struct Tables {
-  int64_t together = kLanes;
   std::vector<int32_t> nodes, roots, steps, of;
   std::vector<float> weights;
   bool missing = false, equal = false;
@@ -58,8 +59,9 @@ class Packing {
   bool Run() {
     if (t_.roots.empty()) return false;
     out_.weights = t_.weights;
-    if (t_.roots.size() <= kFewTrees) out_.together = 1;
-    const auto open = [&] { return out_.roots.size() % static_cast<size_t>(out_.together) != 0; };
+    const auto open = [&] {
+      return t_.roots.size() > kFewTrees && out_.roots.size() % kLanes != 0;
+    };
     const bool one_each = OneTargetEach();
     if (!one_each) Widen();
     for (size_t i = 0; i < t_.roots.size(); ++i) {
@@ -87,9 +89,7 @@ class Packing {
     return Count() - n;
   }
   void End(int32_t depth, int32_t target) {
-    const size_t block = (out_.roots.size() - 1) / static_cast<size_t>(out_.together);
-    out_.steps.resize(block + 1);
-    out_.steps[block] = std::max(out_.steps[block], depth);
+    out_.steps.push_back(depth);
     out_.of.push_back(target);
   }
   void Set(size_t at, int32_t feature, float split, size_t child, int32_t flags) {
@@ -203,19 +203,14 @@ Status InferForest(InferContext& c) {
 class Block {
  public:
   Block(Lowering& l, Expr first, Expr rows)
-      : l_(l),
-        b_(l.b),
-        first_(first),
-        rows_(rows),
-        targets_(l.Int("targets", 1)),
-        together_(l.Int("together", 1)) {
-    at_ = b_.Alloc("at", DType::kI32, kRows * together_);
+      : l_(l), b_(l.b), first_(first), rows_(rows), targets_(l.Int("targets", 1)) {
+    at_ = b_.Alloc("at", DType::kI32, std::max(kRows * kTrees, kFewRows * kLanes));
     sums_ = b_.Alloc("sums", DType::kF32, kRows * targets_);
   }
 
   void Run() {
     b_.For("i", rows_ * targets_, LoopKind::kVector, [&](Expr i) { b_.Store(sums_, i, b_.F(0)); });
-    if (together_ == 1) {
+    if (l_.Int("trees_as_lanes", 0) == 0) {
       Walks(true);
     } else {
       const Val few = Less(b_.Index(rows_), b_.ConstInt(DType::kI64, kFewRows));
@@ -230,11 +225,16 @@ class Block {
  private:
   void Walks(bool lanes_are_rows) {
     lanes_are_rows_ = lanes_are_rows;
-    b_.For("block", l_.In(kSteps).dims[0], LoopKind::kSerial, [&](Expr block) {
-      const Expr first = block * together_, trees = Min(together_, l_.Int("trees", 1) - first);
-      walked_ = lanes_are_rows ? trees : Expr(together_);
+    const int64_t all = l_.Int("trees", 1), together = lanes_are_rows ? kTrees : kLanes;
+    b_.For("block", (all + together - 1) / together, LoopKind::kSerial, [&](Expr block) {
+      const Expr first = block * together, trees = Min(together, all - first);
+      walked_ = lanes_are_rows ? trees : Expr(together);
       Each([&](Expr r, Expr k) { b_.Store(at_, Place(r, k), l_.Load(kRoots, {first + k})); });
-      const Expr steps = Int(l_.Load(kSteps, {block}), l_.Int("depth", 1) + 1);
+      const Val most = b_.Reduce(tile::ReduceOp::kMax, {trees},
+                                 [&](auto& k) { return l_.Load(kSteps, {first + k[0]}); });
+      const int64_t depth = l_.Int("depth", 1);
+      const Expr steps =
+          b_.LetIndex(b_.Cast(most, DType::kI64), 0, depth, depth + 1, std::max<int64_t>(depth, 1));
       b_.For("step", steps, LoopKind::kSerial, [&](Expr) {
         Each([&](Expr r, Expr k) { b_.Store(at_, Place(r, k), Next(r, Node(r, k))); });
       });
@@ -285,7 +285,7 @@ class Block {
   Lowering& l_;
   tile::Builder& b_;
   Expr first_, rows_, walked_;
-  int64_t targets_, together_;
+  int64_t targets_;
   int at_ = -1, sums_ = -1;
   bool lanes_are_rows_ = true;
 };
@@ -307,18 +307,18 @@ const OpDef& kForest = Register(
      .lower = LowerForest,
      .flops_per_element = 1000,
      .samples = {
-         "(f32[19,3], i32[3,4]=[1, 1056964608, 1, -2147483648, 0, 2143289344, 0, 0, 0, 2143289344, "
+         "(f32[41,3], i32[3,4]=[1, 1056964608, 1, -2147483648, 0, 2143289344, 0, 0, 0, 2143289344, "
          "1, 1], f32[2,1], i32[16]=[0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], "
-         "i32[1]=[1]) "
-         "{features=2, depth=1, trees=6, together=16}",
+         "i32[16]=[1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]) {features=2, depth=1, trees=6, "
+         "trees_as_lanes=1}",
          "(f32[5,3], i32[3,4]=[1, 1056964608, 1, -2147483645, 0, 2143289344, 0, 0, 0, 2143289344, "
          "1, 1], f32[2,2], i32[2]=[0, 0], "
-         "i32[2]=[1, 1]) {features=2, depth=1, trees=2, together=1, targets=2, missing=1, equal=1}",
+         "i32[2]=[1, 1]) {features=2, depth=1, trees=2, targets=2, missing=1, equal=1}",
          "(f32[5,3], i32[3,4]=[1, 1056964608, 1, -2147483648, 0, 2143289344, 0, 0, 0, 2143289344, "
          "1, 1], f32[2,1], i32[16]=[0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], "
-         "i32[1]=[1], "
-         "i32[16]=[0, 1, 1, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1]) {features=2, depth=1, trees=9, "
-         "together=16, targets=2}"}});
+         "i32[16]=[1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1], i32[16]=[0, 1, 1, 0, 0, 0, 0, "
+         "1, 0, 1, 0, 1, 0, 1, 0, 1]) {features=2, depth=1, "
+         "trees=9, trees_as_lanes=1, targets=2}"}});
 
 }  // namespace
 
@@ -341,7 +341,7 @@ ValueId Walk(ExpandBuilder& e, ValueId x, const Trees& trees) {
   return e.Op("ge.Forest", inputs,
               {{"targets", trees.targets},
                {"trees", size(trees.roots)},
-               {"together", t.together},
+               {"trees_as_lanes", int64_t{t.roots.size() % kLanes == 0}},
                {"features", most(trees.feature) + 1},
                {"depth", most(t.steps)},
                {"missing", int64_t{t.missing}},

@@ -4,8 +4,9 @@ import sys
 
 import numpy as np
 from onnx import TensorProto as T
+from onnx import helper
 
-from peer import Cases
+from peer import Cases, session, write_case
 
 rng = np.random.default_rng(5)
 F, I = T.FLOAT, T.INT64
@@ -65,6 +66,22 @@ def features(c):
           opsets={"ai.onnx.ml": 2}, keys_int64s=[1, 3], values_int64s=[10, 30], default_int64=-7)
     c.add("label_encoder_text", "LabelEncoder", [np.array(["a", "z"], object)], [I], domain="ai.onnx.ml",
           opsets={"ai.onnx.ml": 2}, keys_strings=["a", "b"], values_int64s=[10, 30], default_int64=-7)
+
+
+def maps(c):
+    """The last node of most exported classifiers."""
+    for name, labels in (("ints", {"classlabels_int64s": [3, 5, 7]}), ("strings", {"classlabels_strings": ["a", "b", "c"]})):
+        node = helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", **labels)
+        key = T.INT64 if name == "ints" else T.STRING
+        row = helper.make_map_type_proto(key, helper.make_tensor_type_proto(F, []))
+        result = helper.make_value_info("y", helper.make_sequence_type_proto(row))
+        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", F, ["n", 3])], [result])
+        opsets = [helper.make_opsetid("", 15), helper.make_opsetid("ai.onnx.ml", 1)]
+        model, feeds = helper.make_model(graph, opset_imports=opsets, ir_version=8), {"x": f32(4, 3)}
+        scores = [list(r.values()) for r in session(model).run(None, feeds)[0]]
+        model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", F, None))
+        write_case(c.folder / f"zip_map_{name}", model, feeds, [np.array(scores, np.float32)])
+        c.count += 1
 
 
 def tree(number, depth):
@@ -173,7 +190,7 @@ def vectors(c):
 
 def main():
     c = Cases(sys.argv[1])
-    for family in (linear, features, forests, mixed_forests, vectors):
+    for family in (linear, features, maps, forests, mixed_forests, vectors):
         family(c)
     for line in c.refused:
         print("peer refuses", line)
