@@ -42,7 +42,8 @@ int BitWidth(DType t);                        // 4 for sub-byte i4; 0 for kStrin
 int64_t BytesFor(DType t, int64_t elements);  // sub-byte types are packed, rounded up to a byte
 bool IsFloat(DType t);                        // f8 to f64, bf16
 bool IsInteger(DType t);                      // signed or unsigned, not bool
-bool IsSigned(DType t);                       // signed integers and floats
+constexpr bool IsByte(DType t) { return t == DType::kU8 || t == DType::kI8; }
+bool IsSigned(DType t);  // signed integers and floats
 // The TileIR type in which elements of t are computed: f32 for small floats, f64, i32 for integers
 // up to 32 bits signed / 16 unsigned, i64 (also for u32), u64, bool.
 DType ComputeType(DType t);

@@ -77,6 +77,7 @@ class KernelPrinter {
   // reduce.cc
   void PrintReduce(const tile::Stmt& s);
   void PrintReduceLanes(const tile::Stmt& s);
+  void CombineLanes(const tile::Stmt& s, const std::string& r, const std::string& result);
   void OpenAxes(const tile::Stmt& s, size_t count);
   void Accumulate(const tile::Stmt& s, const std::string& acc, bool varying);
   bool ReducesInLanes(const tile::Stmt& s) const;

@@ -41,8 +41,6 @@ std::optional<int64_t> AsInteger(const tile::Kernel& k, tile::ExprId id) {
   return n.op == Op::kConst && n.type == DType::kI32 ? std::optional(n.i) : std::nullopt;
 }
 
-bool IsByte(DType t) { return t == DType::kU8 || t == DType::kI8; }
-
 // Between which numbers an i32 value lies.
 std::pair<double, double> IntegersOf(const tile::Kernel& k, tile::ExprId id) {
   const tile::ValueNode& n = k.values[id];

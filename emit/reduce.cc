@@ -140,6 +140,30 @@ bool KernelPrinter::ReducesInLanes(const Stmt& s) const {
   return contiguous;
 }
 
+// The four vectors r0 .. r3 and the scalar rs become the one scalar `result`.
+void KernelPrinter::CombineLanes(const Stmt& s, const std::string& r, const std::string& result) {
+  const DType type = kernel_.vars[s.var].type;
+  const std::string_view t = ge::Name(type);
+  auto combine = [&](char mode, const std::string& a, const std::string& b) {
+    return ReduceCombine(s.reduce, type, mode, a, b);
+  };
+  Line("{0}0 = {1};", r, combine('v', r + "0", r + "1"));
+  Line("{0}2 = {1};", r, combine('v', r + "2", r + "3"));
+  Line("{0}0 = {1};", r, combine('v', r + "0", r + "2"));
+  // Halves onto each other, as a tree. Wide elements need two registers: as scalars.
+  if (type == DType::kF32 || type == DType::kI32 || type == DType::kBool) {
+    for (int h = lanes_ / 2; h >= 1; h /= 2)
+      Line("{0}0 = {1};", r, combine('v', r + "0", fmt::format("v_upper({}0, {})", r, h)));
+    Line("s{0} {1}q[1] = {{{1}0[0]}};", t, r);
+  } else {
+    Line("s{} {}q[W];", t, r);
+    Line("LANES {0}q[l] = {0}0[l];", r);
+    Line("for (int h = W / 2; h >= 1; h /= 2) for (int l = 0; l < h; l++) {}q[l] = {};", r,
+         combine('s', r + "q[l]", r + "q[l + h]"));
+  }
+  Line("{} = {};", result, combine('s', r + "q[0]", r + "s"));
+}
+
 void KernelPrinter::PrintReduceLanes(const Stmt& s) {
   const DType type = kernel_.vars[s.var].type;
   const std::string_view t = ge::Name(type);
@@ -199,24 +223,7 @@ void KernelPrinter::PrintReduceLanes(const Stmt& s) {
     }
   }
   for (size_t axis = 0; axis + 1 < s.axes.size(); ++axis) CloseFor();
-  auto combine = [&](char mode, const std::string& a, const std::string& b) {
-    return ReduceCombine(s.reduce, type, mode, a, b);
-  };
-  Line("{0}0 = {1};", r, combine('v', r + "0", r + "1"));
-  Line("{0}2 = {1};", r, combine('v', r + "2", r + "3"));
-  Line("{0}0 = {1};", r, combine('v', r + "0", r + "2"));
-  // Halves onto each other, as a tree. Wide elements need two registers: as scalars.
-  if (type == DType::kF32 || type == DType::kI32 || type == DType::kBool) {
-    for (int h = lanes_ / 2; h >= 1; h /= 2)
-      Line("{0}0 = {1};", r, combine('v', r + "0", fmt::format("v_upper({}0, {})", r, h)));
-    Line("s{0} {1}q[1] = {{{1}0[0]}};", t, r);
-  } else {
-    Line("s{} {}q[W];", t, r);
-    Line("LANES {0}q[l] = {0}0[l];", r);
-    Line("for (int h = W / 2; h >= 1; h /= 2) for (int l = 0; l < h; l++) {}q[l] = {};", r,
-         combine('s', r + "q[l]", r + "q[l + h]"));
-  }
-  Line("{} = {};", result, combine('s', r + "q[0]", r + "s"));
+  CombineLanes(s, r, result);
   Close();
   vars_[s.var] = {result, false};
   if (!kernel_.vars[s.var].index.IsSymbol()) return;

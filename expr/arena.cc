@@ -140,10 +140,6 @@ std::optional<Expr> ExprArena::Find(std::string_view name) const {
   return Expr::Of(it->second);
 }
 
-Expr ExprArena::Intern(ExprKind kind, std::vector<Expr> args) {
-  return InternIn(*this, kind, args);
-}
-
 Expr Make(ExprKind kind, std::span<const Expr> args) {
   ExprArena* arena = nullptr;
   for (Expr a : args) {

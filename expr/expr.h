@@ -123,7 +123,6 @@ class ExprArena {
   // Tightens what is known of a symbol. Exprs built before keep their form.
   void Refine(Expr symbol, const SymbolFacts& facts);
   std::optional<Expr> Find(std::string_view name) const;
-  Expr Intern(ExprKind kind, std::vector<Expr> args);  // used by expr/ only: no simplification
 
   // For expr/ only.
   struct Tables;

@@ -25,8 +25,6 @@ using tile::Val;
 
 namespace {
 
-bool IsByte(DType t) { return t == DType::kU8 || t == DType::kI8; }
-
 int64_t IntAt(const Constant& c, int64_t i) {
   return LoadElement<int64_t>(c.dtype, c.bytes.data(), i);
 }

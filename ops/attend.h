@@ -10,7 +10,7 @@ namespace ge {
 
 // kMask is added to the scores. Scores where kAllowed is false (true, with attribute `hides`)
 // become attribute `low` before that.
-enum AttendInput { kAttendQ, kAttendK, kAttendV, kAttendMask, kAttendAllowed };
+enum { kAttendQ, kAttendK, kAttendV, kAttendMask, kAttendAllowed };
 
 // Why products around a Softmax are better for q [.., heads, s, d], k [.., heads / shared, d, t]
 // and v [.., heads / shared, t, n]; "" if one kernel is.

@@ -37,17 +37,15 @@ void FillConstant(const interpret::CompiledKernel::ConstantRow& c, const Frame& 
 
 struct Interpreter::Program {
   Kernel kernel;
-  InterpretOptions options;
   interpret::CompiledKernel code;
 };
 
-Interpreter::Interpreter(const Kernel& kernel, const InterpretOptions& options) {
+Interpreter::Interpreter(const Kernel& kernel) {
   if (Status s = Verify(kernel); !s.ok()) {
     GE_CHECK(false, "kernel " + kernel.name + ": " + s.message());
   }
   auto p = std::make_unique<Program>();
   p->kernel = kernel;
-  p->options = options;
   p->code = interpret::CompileForRows(p->kernel);
   program_ = std::move(p);
 }
@@ -64,8 +62,6 @@ void Interpreter::Run(const ge_kernel_call& call, int64_t begin, int64_t end) co
   FpState fp_state;
   Frame f;
   f.kernel = &p.kernel;
-  f.check_bounds = p.options.check_bounds;
-  f.poison = p.options.poison;
   f.grid_begin = begin;
   f.grid_end = end;
   std::vector<int64_t> slots(static_cast<size_t>(code.num_slots) + 1);

@@ -9,14 +9,11 @@
 
 namespace ge::tile {
 
-struct InterpretOptions {
-  bool poison = true;        // fill locals (Alloc) with NaN / 0xA5 before use
-  bool check_bounds = true;  // abort (GE_CHECK) on an access outside a buffer's `elements`
-};
-
+// Fills locals (Alloc) with NaN or 0xA5 before use, and aborts (GE_CHECK) on an access outside a
+// buffer's `elements`.
 class Interpreter {
  public:
-  explicit Interpreter(const Kernel& kernel, const InterpretOptions& options = {});
+  explicit Interpreter(const Kernel& kernel);
   ~Interpreter();
   Interpreter(Interpreter&&) noexcept;
   // Same contract as a compiled kernel; thread-safe (all state is per call). call.scratch is

@@ -24,7 +24,6 @@ struct Frame {
   std::byte** buffers = nullptr;  // per kernel buffer
   int64_t* elements = nullptr;    // capacities
   const Kernel* kernel = nullptr;
-  bool check_bounds = true, poison = true;
   int64_t lane_base = 0;
   int first = 0, count = 1;
   int64_t grid_begin = 0, grid_end = 1;

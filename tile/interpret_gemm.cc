@@ -108,13 +108,11 @@ void GemmAny(const GemmCode& g, const void* a, int64_t a0, const void* b, int64_
 void Rows(const GemmCode& g, Frame& f, int64_t a0, int m, void* acc, int64_t k) {
   const Strides s{g.a_row.Eval(f), g.a_k.Eval(f), g.b_k.Eval(f)};
   const int64_t b0 = g.b.Eval(f);
-  if (f.check_bounds) {
-    const int64_t rows = s.a_row * (m - 1), ks = s.a_k * (k - 1), bs = s.b_k * (k / g.k_group - 1);
-    CheckRange(f, g.a_buffer, a0 + std::min<int64_t>(rows, 0) + std::min<int64_t>(ks, 0),
-               a0 + std::max<int64_t>(rows, 0) + std::max<int64_t>(ks, 0), "gemm load");
-    CheckRange(f, g.b_buffer, b0 + std::min<int64_t>(bs, 0),
-               b0 + std::max<int64_t>(bs, 0) + g.n * g.k_group - 1, "gemm load");
-  }
+  const int64_t rows = s.a_row * (m - 1), ks = s.a_k * (k - 1), bs = s.b_k * (k / g.k_group - 1);
+  CheckRange(f, g.a_buffer, a0 + std::min<int64_t>(rows, 0) + std::min<int64_t>(ks, 0),
+             a0 + std::max<int64_t>(rows, 0) + std::max<int64_t>(ks, 0), "gemm load");
+  CheckRange(f, g.b_buffer, b0 + std::min<int64_t>(bs, 0),
+             b0 + std::max<int64_t>(bs, 0) + g.n * g.k_group - 1, "gemm load");
   const std::byte* a = f.buffers[g.a_buffer];
   const std::byte* b = f.buffers[g.b_buffer];
   if (g.a_type == DType::kF32 && g.b_type == DType::kF32) {

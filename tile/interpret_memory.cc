@@ -24,7 +24,7 @@ Offsets OffsetsOf(const Access& access, const Frame& f, int first, int count, co
   if (access.index_row >= 0) {
     o.row = f.Row<int64_t>(access.index_row) + first;
     o.start = access.base.Eval(f);
-    if (f.check_bounds && count > 0) {
+    if (count > 0) {
       const int64_t* bounds = f.Row<int64_t>(access.bounds_row);
       CheckRange(f, access.buffer, o.start + bounds[0], o.start + bounds[1], what);
     }
@@ -32,7 +32,7 @@ Offsets OffsetsOf(const Access& access, const Frame& f, int first, int count, co
   }
   o.stride = access.stride.Eval(f);
   o.start = access.base.Eval(f) + o.stride * (f.lane_base + first);
-  if (f.check_bounds && count > 0) {
+  if (count > 0) {
     const int64_t last = o.start + o.stride * (count - 1);
     CheckRange(f, access.buffer, std::min(o.start, last), std::max(o.start, last), what);
   }

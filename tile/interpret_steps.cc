@@ -96,7 +96,7 @@ void AllocStep::Run(Frame& f) const {
   const size_t bytes = static_cast<size_t>(BytesFor(dtype, std::max<int64_t>(n, 0)));
   if (store.size() < bytes) store.resize(bytes);
   // All ones is NaN in every float format; integers get a pattern that is unlikely to look right.
-  if (f.poison) std::memset(store.data(), IsFloat(dtype) ? 0xff : 0xa5, bytes);
+  std::memset(store.data(), IsFloat(dtype) ? 0xff : 0xa5, bytes);
   f.buffers[buffer] = store.data();
   f.elements[buffer] = n;
   RunSteps(body, f);

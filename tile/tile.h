@@ -130,9 +130,9 @@ enum class LoopKind : uint8_t {
 enum class ReduceOp : uint8_t { kSum, kProd, kMin, kMax, kAnd, kOr };
 
 // C[row, col] = sum over batch vars and k < k_extent of A[a + row*a_row + k*a_k] * B[b + k*b_k +
-// col]. f32 accumulators (f64 for f64 inputs, i32 for u8/i8); then `body` runs once per (row, col) with `acc`
-// bound: rows by `row` in [0, m), columns by `col` in [0, n); as if it were a Loop over rows of a
-// vector Loop over columns. Only columns col < n_valid reach `body` (B is padded to n).
+// col]. f32 accumulators (f64 for f64 inputs, i32 for u8/i8); then `body` runs once per (row, col)
+// with `acc` bound: rows by `row` in [0, m), columns by `col` in [0, n); as if it were a Loop over
+// rows of a vector Loop over columns. Only columns col < n_valid reach `body` (B is padded to n).
 // k_group = 4 (A u8 or i8, B i8): B holds four steps of k side by side, element (k, col) at b + (k
 // / 4) * b_k + col * 4 + k % 4; k is a multiple of 4, a_k is 1. i8 in A counts as its value + 128,
 // unless signed_a.

@@ -236,27 +236,15 @@ struct DynamicPicture {
     for (const auto& [f, v] : cases) otherwise = o.Where(o.Is(format, f), v, otherwise);
     return otherwise;
   }
+  ValueId Both(ValueId a, ValueId b) { return o.e.Op("And", {a, b}); }
+  Channels Read(ValueId format, ValueId w, ValueId h, ValueId sx, ValueId sy);
+  void Swap(ValueId format, Channels& channels);
+  void Convert(Channels& channels);
   ValueId Build(int64_t model_channels, DType to, const std::string& layout);
 };
 
-ValueId DynamicPicture::Build(int64_t model_channels, DType to, const std::string& layout) {
-  const ValueId format = Int(kFormat), w = Int(kSrcW), h = Int(kSrcH), crop = o.Is(Int(kCrop), 1);
-  const ValueId pad = o.Is(Int(kPadding), 1), zero = o.I(0), one = o.I(1);
-  const auto when = [&](ValueId c, int field, ValueId otherwise) {
-    return o.Where(c, Int(field), otherwise);
-  };
-  // Coordinates in the cropped picture, and in the source.
-  const ValueId y = o.Sub(Coordinate(target.h, {1, target.h, 1}), when(pad, kTop, zero));
-  const ValueId x = o.Sub(Coordinate(target.w, {1, 1, target.w}), when(pad, kLeft, zero));
-  const auto within = [&](ValueId v, ValueId size) {
-    return o.e.Op("And", {o.e.Op("LessOrEqual", {zero, v}), o.e.Op("Less", {v, size})});
-  };
-  const ValueId inside =
-      o.e.Op("And", {within(y, when(crop, kCropSizeH, h)), within(x, when(crop, kCropSizeW, w))});
-  const ValueId sy =
-      o.Clamp(o.Add(y, when(crop, kCropH, zero)), zero, o.e.Op("Max", {o.Sub(h, one), zero}));
-  const ValueId sx =
-      o.Clamp(o.Add(x, when(crop, kCropW, zero)), zero, o.e.Op("Max", {o.Sub(w, one), zero}));
+// The four channels of the source at these coordinates, by its format.
+Channels DynamicPicture::Read(ValueId format, ValueId w, ValueId h, ValueId sx, ValueId sy) {
   const ValueId area = o.Mul(w, h), pixel = o.Add(o.Mul(sy, w), sx),
                 pair = o.Mul(o.Half(sx), o.I(2));
   const ValueId size = Pick(format,
@@ -282,37 +270,67 @@ ValueId DynamicPicture::Build(int64_t model_channels, DType to, const std::strin
         o.Add(start, Pick(format, {{1, at420}, {3, at3}, {4, pixel}, {8, yuyv}, {9, at422}}, at4));
     const ValueId last =
         o.e.Cast(o.e.Op("Squeeze", {o.e.Exprs({o.e.Dims(bytes)[0] - 1})}), DType::kI32);
-    channels.push_back(o.e.Cast(o.e.Op("Gather", {bytes, o.Clamp(at, zero, last)}), DType::kI32));
+    channels.push_back(o.e.Cast(o.e.Op("Gather", {bytes, o.Clamp(at, o.I(0), last)}), DType::kI32));
   }
-  // Swaps: of four channels the first goes last; then R and B, or U and V.
+  return channels;
+}
+
+// Of four channels the first goes last; then R and B, or U and V.
+void DynamicPicture::Swap(ValueId format, Channels& channels) {
   const ValueId four =
       o.e.Op("Or", {o.e.Op("Or", {o.Is(format, 2), o.Is(format, 7)}), o.Is(format, 10)});
-  const ValueId ax = o.e.Op("And", {four, o.Is(Int(kAx), 1)});
-  Channels in = channels;
+  const ValueId ax = Both(four, o.Is(Int(kAx), 1));
+  const Channels in = channels;
   for (int c = 0; c < 4; ++c) channels[c] = o.Where(ax, in[(c + 1) % 4], in[c]);
   const ValueId rb = o.Is(Int(kRbuv), 1),
                 rgb = o.e.Op("Or",
                              {o.e.Op("Or", {o.Is(format, 2), o.Is(format, 3)}), o.Is(format, 7)});
-  const ValueId late = o.e.Op("And", {four, o.e.Op("Not", {ax})});  // colours start at channel 1
-  in = channels;
+  const ValueId late = Both(four, o.e.Op("Not", {ax}));  // colours start at channel 1
   const auto swap = [&](ValueId condition, int a, int b) {
-    const ValueId all = o.e.Op("And", {rb, condition}), va = channels[a], vb = channels[b];
+    const ValueId all = Both(rb, condition), va = channels[a], vb = channels[b];
     channels[a] = o.Where(all, vb, va);
     channels[b] = o.Where(all, va, vb);
   };
   const ValueId early = o.e.Op("Not", {late}), yuv = o.e.Op("Not", {rgb});
-  swap(o.e.Op("And", {early, rgb}), 0, 2);
-  swap(o.e.Op("And", {early, yuv}), 1, 2);
-  swap(o.e.Op("And", {late, rgb}), 1, 3);
-  swap(o.e.Op("And", {late, yuv}), 2, 3);
+  swap(Both(early, rgb), 0, 2);
+  swap(Both(early, yuv), 1, 2);
+  swap(Both(late, rgb), 1, 3);
+  swap(Both(late, yuv), 2, 3);
+}
+
+// The colour conversion, where it is wanted.
+void DynamicPicture::Convert(Channels& channels) {
   const ValueId csc = o.Is(Int(kCsc), 1);
-  in = channels;
+  const Channels in = channels;
   const Channels bias{Int(kInputBias), Int(kInputBias + 1), Int(kInputBias + 2)};
   for (int i = 0; i < 3; ++i) {
     const int m = kMatrix + 3 * i;
     channels[i] = o.Where(
         csc, o.Csc(in, {Int(m), Int(m + 1), Int(m + 2)}, bias, Int(kOutputBias + i)), in[i]);
   }
+}
+
+ValueId DynamicPicture::Build(int64_t model_channels, DType to, const std::string& layout) {
+  const ValueId format = Int(kFormat), w = Int(kSrcW), h = Int(kSrcH), crop = o.Is(Int(kCrop), 1);
+  const ValueId pad = o.Is(Int(kPadding), 1), zero = o.I(0), one = o.I(1);
+  const auto when = [&](ValueId c, int field, ValueId otherwise) {
+    return o.Where(c, Int(field), otherwise);
+  };
+  // Coordinates in the cropped picture, and in the source.
+  const ValueId y = o.Sub(Coordinate(target.h, {1, target.h, 1}), when(pad, kTop, zero));
+  const ValueId x = o.Sub(Coordinate(target.w, {1, 1, target.w}), when(pad, kLeft, zero));
+  const auto within = [&](ValueId v, ValueId size) {
+    return Both(o.e.Op("LessOrEqual", {zero, v}), o.e.Op("Less", {v, size}));
+  };
+  const ValueId inside =
+      Both(within(y, when(crop, kCropSizeH, h)), within(x, when(crop, kCropSizeW, w)));
+  const ValueId sy =
+      o.Clamp(o.Add(y, when(crop, kCropH, zero)), zero, o.e.Op("Max", {o.Sub(h, one), zero}));
+  const ValueId sx =
+      o.Clamp(o.Add(x, when(crop, kCropW, zero)), zero, o.e.Op("Max", {o.Sub(w, one), zero}));
+  Channels channels = Read(format, w, h, sx, sy);
+  Swap(format, channels);
+  Convert(channels);
   channels.resize(static_cast<size_t>(model_channels));
   const int64_t axis = layout == "NHWC" ? 3 : 1;
   for (int c = 0; c < static_cast<int>(channels.size()); ++c) {
@@ -347,6 +365,17 @@ std::string Text(const std::vector<Expr>& dims) {
   return fmt::format("[{}]", fmt::join(texts, ","));
 }
 
+// How many the picture gives.
+int64_t ChannelsOf(const AippConfig& c) {
+  return c.dynamic                       ? 4
+         : c.input_format == "YUV400_U8" ? 1
+         : IsRaw(c.input_format)         ? 1
+         : c.input_format == "XRGB8888_U8" || c.input_format == "ARGB8888_U8" ||
+                 c.input_format == "AYUV444_U8"
+             ? 4
+             : 3;
+}
+
 }  // namespace
 
 Fault InsertAipp(AippConfig& c, const std::string& layout, Graph* g) {
@@ -366,13 +395,7 @@ Fault InsertAipp(AippConfig& c, const std::string& layout, Graph* g) {
   const Expr channels = type.dims[nhwc ? 3 : 1];
   const Picture model{type.dims[0], type.dims[nhwc ? 1 : 2], type.dims[nhwc ? 2 : 3]};
   const Picture source = SourceOf(c, model);
-  const int64_t available = c.dynamic                       ? 4
-                            : c.input_format == "YUV400_U8" ? 1
-                            : IsRaw(c.input_format)         ? 1
-                            : c.input_format == "XRGB8888_U8" || c.input_format == "ARGB8888_U8" ||
-                                    c.input_format == "AYUV444_U8"
-                                ? 4
-                                : 3;
+  const int64_t available = ChannelsOf(c);
   if (!channels.IsConst() || channels.value() > available || channels.value() < 1)
     return Bad(fmt::format("input {} has {} channels, the picture has {}", name, ToString(channels),
                            available));

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <latch>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -196,6 +197,60 @@ Result<nlohmann::json> Throughput(const BenchOptions& o,
       {"count", o.instances}, {"runs_per_second", rate}, {"median_ms", ms[ms.size() / 2]}};
 }
 
+// Milliseconds of each execution, sorted.
+Result<std::vector<double>> Timed(const BenchOptions& o, const std::function<Status()>& execute) {
+  for (int i = 0; i < o.warmup; ++i) GE_TRY(execute());
+  std::vector<double> ms;
+  const auto begin = Clock::now();
+  while (ms.empty() ||
+         (static_cast<int>(ms.size()) < o.rounds && Ms(begin, Clock::now()) < o.seconds * 1000)) {
+    const auto a = Clock::now();
+    GE_TRY(execute());
+    ms.push_back(Ms(a, Clock::now()));
+  }
+  std::sort(ms.begin(), ms.end());
+  return ms;
+}
+
+// Prints where the time goes, task by task; the machine's limits and what the estimates are worth
+// go into `result`.
+Status PerTask(const BenchOptions& o, const rt::Model& model, rt::Run& run,
+               const std::function<Status()>& execute, nlohmann::json* result) {
+  // The least of several runs: a task is short, and an interruption long.
+  run.EnableProfile(true);
+  std::vector<int64_t> ns;
+  for (int i = 0; i < kProfiles; ++i) {
+    GE_TRY(execute());
+    const std::vector<int64_t>& now = run.profile();
+    if (ns.empty()) ns = now;
+    for (size_t t = 0; t < ns.size(); ++t) ns[t] = std::min(ns[t], now[t]);
+  }
+  GE_ASSIGN(const nlohmann::json counts, TaskCounts(o.model));
+  const Limits limits = MeasureLimits(model.threads());
+  PrintProfile(model.plan(), ns, o.per_kernel, counts, limits);
+  (*result)["limit_gflops"] = limits.gflops;
+  (*result)["limit_gb_per_s"] = limits.gb_per_s;
+  (*result)["limit_cache_gb_per_s"] = limits.caches[0].second;
+  if (!model.plan().symbols.empty() || model.threads() != 1) return {};
+  const nlohmann::json quality = EstimateQuality(model.plan(), ns);
+  if (quality.is_null()) return {};
+  std::printf(
+      "estimates: %.3f ms for %.3f measured; measured / estimate of %d tasks: geometric mean "
+      "%.2f, 80 %% within %.2f to %.2f\n",
+      quality["estimated_ms"].get<double>(), quality["measured_ms"].get<double>(),
+      quality["tasks"].get<int>(), quality["ratio"].get<double>(),
+      quality["ratio_10"].get<double>(), quality["ratio_90"].get<double>());
+  (*result)["estimates"] = quality;
+  return {};
+}
+
+Status WriteJson(const std::string& path, const nlohmann::json& result) {
+  std::ofstream file(path);
+  file << result.dump(2) << "\n";
+  file.close();  // the last bytes may meet a full disk
+  return file ? Status() : Error(Code::kUnavailable, path + ": cannot write the file");
+}
+
 Status Bench(BenchOptions& o) {
   for (const std::string& s : o.shapes) {
     GE_ASSIGN(auto shape, ParseShapeOption(s));
@@ -212,46 +267,11 @@ Status Bench(BenchOptions& o) {
   const auto t2 = Clock::now();
   GE_TRY(Executed(run->Execute(inputs, outputs), *model, o.inputs));
   const auto t3 = Clock::now();
-  auto execute = [&] {
+  const auto execute = [&] {
     for (rt::Tensor& t : outputs) t = rt::Tensor{};
     return run->Execute(inputs, outputs);
   };
-  for (int i = 0; i < o.warmup; ++i) GE_TRY(execute());
-  std::vector<double> ms;
-  const auto begin = Clock::now();
-  while (ms.empty() ||
-         (static_cast<int>(ms.size()) < o.rounds && Ms(begin, Clock::now()) < o.seconds * 1000)) {
-    const auto a = Clock::now();
-    GE_TRY(execute());
-    ms.push_back(Ms(a, Clock::now()));
-  }
-  const double peak_mb = PeakRssMb();  // before the buffers of MeasureLimits
-  Limits limits;
-  nlohmann::json quality;
-  if (o.per_kernel > 0) {
-    // The least of several runs: a task is short, and an interruption long.
-    run->EnableProfile(true);
-    std::vector<int64_t> ns;
-    for (int i = 0; i < kProfiles; ++i) {
-      GE_TRY(execute());
-      const std::vector<int64_t>& now = run->profile();
-      if (ns.empty()) ns = now;
-      for (size_t t = 0; t < ns.size(); ++t) ns[t] = std::min(ns[t], now[t]);
-    }
-    GE_ASSIGN(const nlohmann::json counts, TaskCounts(o.model));
-    limits = MeasureLimits(model->threads());
-    PrintProfile(model->plan(), ns, o.per_kernel, counts, limits);
-    if (model->plan().symbols.empty() && model->threads() == 1)
-      quality = EstimateQuality(model->plan(), ns);
-    if (!quality.is_null())
-      std::printf(
-          "estimates: %.3f ms for %.3f measured; measured / estimate of %d tasks: geometric mean "
-          "%.2f, 80 %% within %.2f to %.2f\n",
-          quality["estimated_ms"].get<double>(), quality["measured_ms"].get<double>(),
-          quality["tasks"].get<int>(), quality["ratio"].get<double>(),
-          quality["ratio_10"].get<double>(), quality["ratio_90"].get<double>());
-  }
-  std::sort(ms.begin(), ms.end());
+  GE_ASSIGN(const std::vector<double> ms, Timed(o, execute));
   nlohmann::json result = {{"model", o.model},
                            {"threads", model->threads()},
                            {"rounds", ms.size()},
@@ -260,30 +280,20 @@ Status Bench(BenchOptions& o) {
                            {"p99_ms", ms[std::min(ms.size() - 1, ms.size() * 99 / 100)]},
                            {"load_ms", Ms(t0, t1)},
                            {"first_run_ms", Ms(t2, t3)},
-                           {"peak_rss_mb", peak_mb},
+                           {"peak_rss_mb", PeakRssMb()},  // before the buffers of MeasureLimits
                            {"arena_mb", run->stats().arena_bytes / 1e6},
                            {"weights_mb", model->weight_bytes() / 1e6}};
-  if (o.per_kernel > 0) {
-    result["limit_gflops"] = limits.gflops;
-    result["limit_gb_per_s"] = limits.gb_per_s;
-    result["limit_cache_gb_per_s"] = limits.caches[0].second;
-    if (!quality.is_null()) result["estimates"] = quality;
-  }
+  if (o.per_kernel > 0) GE_TRY(PerTask(o, *model, *run, execute, &result));
+  const auto number = [&](const char* name) { return result[name].get<double>(); };
   std::printf(
       "threads %d  rounds %zu  median %.3f ms  min %.3f ms  p99 %.3f ms  load %.2f ms  first run "
       "%.2f ms  peak %.1f MB\n",
-      model->threads(), ms.size(), result["median_ms"].get<double>(), ms.front(),
-      result["p99_ms"].get<double>(), Ms(t0, t1), Ms(t2, t3), peak_mb);
+      model->threads(), ms.size(), number("median_ms"), number("min_ms"), number("p99_ms"),
+      number("load_ms"), number("first_run_ms"), number("peak_rss_mb"));
   if (o.instances > 1) {
     GE_ASSIGN(result["instances"], Throughput(o, model, inputs));
   }
-  if (!o.json.empty()) {
-    std::ofstream file(o.json);
-    file << result.dump(2) << "\n";
-    file.close();  // the last bytes may meet a full disk
-    if (!file) return Error(Code::kUnavailable, o.json + ": cannot write the file");
-  }
-  return {};
+  return o.json.empty() ? Status() : WriteJson(o.json, result);
 }
 
 }  // namespace

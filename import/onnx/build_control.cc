@@ -147,6 +147,24 @@ Result<KnownCondition> ReadCondition(Graph& g, const std::string& name, ValueId 
   return KnownCondition{(*elems)[0], read};
 }
 
+// Gives a branch an input for each value that one of the branches captures, in their order.
+void TakeCaptures(Graph& branch, const Scope& inner, const std::vector<ValueId>& captured,
+                  const Graph& outer) {
+  branch.inputs.clear();
+  for (ValueId v : captured) {
+    const auto it = std::find_if(inner.captures.begin(), inner.captures.end(),
+                                 [&](const auto& c) { return c.first == v; });
+    if (it != inner.captures.end()) {
+      branch.inputs.push_back(it->second);
+      continue;
+    }
+    const Value& from = outer.value(v);
+    Value& input = branch.value(branch.AddInput(from.name, from.type));
+    input.kind = from.kind;
+    input.elems = from.elems;
+  }
+}
+
 }  // namespace
 
 // The other branch cannot be built for these shapes (`why`): this one stands, and at run time the
@@ -239,23 +257,7 @@ Result<std::vector<ValueId>> GraphBuilder::IfNode(NodeDraft draft,
   } else {
     forget_condition();
   }
-  // Both branches take all captures, in one order.
-  for (int k = 0; k < 2; ++k) {
-    Graph& g = *draft.subgraphs[k];
-    g.inputs.clear();
-    for (ValueId outer : captured) {
-      const auto it = std::find_if(inner[k].captures.begin(), inner[k].captures.end(),
-                                   [&](const auto& c) { return c.first == outer; });
-      if (it != inner[k].captures.end()) {
-        g.inputs.push_back(it->second);
-        continue;
-      }
-      const Value& from = scope.graph->value(outer);
-      const ValueId v = g.AddInput(from.name, from.type);
-      g.value(v).kind = from.kind;
-      g.value(v).elems = from.elems;
-    }
-  }
+  for (int k = 0; k < 2; ++k) TakeCaptures(*draft.subgraphs[k], inner[k], captured, outer_graph);
   draft.inputs.insert(draft.inputs.end(), captured.begin(), captured.end());
   draft.attrs["captures"] = static_cast<int64_t>(captured.size());
   return Emitter(*scope.graph).Emit(std::move(draft));

@@ -22,8 +22,6 @@
 namespace ge {
 namespace {
 
-bool IsByte(DType t) { return t == DType::kU8 || t == DType::kI8; }
-
 // The operands of a DequantizeLinear.
 struct Quantised {
   ValueId q = kNone, scale = kNone, zero = kNone;

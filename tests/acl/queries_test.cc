@@ -154,19 +154,19 @@ TEST_F(AclQueries, StepsInTheOrderOfAStream) {
 }
 
 TEST_F(AclQueries, DumpConfigurations) {
-  const std::string file = testing::TempDir() + "acl_dump.json";
+  const std::string file = Scratch("acl_dump.json");
   const auto set = [&](const std::string& text) {
     std::ofstream(file) << "{\"dump\": {" << text << "}}";
     return aclmdlSetDump(file.c_str());
   };
-  const std::string path = "\"dump_path\": \"" + testing::TempDir() + "acl_dump\", ";
+  const std::string path = "\"dump_path\": \"" + Scratch("acl_dump") + "\", ";
   EXPECT_EQ(set(path + "\"dump_list\": [{}]"), ACL_ERROR_DUMP_NOT_RUN);
   EXPECT_EQ(aclmdlFinalizeDump(), ACL_ERROR_DUMP_NOT_RUN);
   ASSERT_EQ(aclmdlInitDump(), ACL_SUCCESS);
   EXPECT_EQ(aclmdlInitDump(), ACL_ERROR_DUMP_ALREADY_RUN);
   EXPECT_EQ(aclmdlSetDump("/nowhere/dump.json"), ACL_ERROR_INVALID_FILE);
   EXPECT_EQ(set(path + "\"dump_list\": [{\"model_name\": \"m\"}], \"dump_mode\": \"all\""), 0);
-  EXPECT_EQ(std::string(acldumpGetPath(DATA_DUMP)), testing::TempDir() + "acl_dump");
+  EXPECT_EQ(std::string(acldumpGetPath(DATA_DUMP)), Scratch("acl_dump"));
   EXPECT_EQ(set(path + "\"dump_list\": [], \"dump_op_switch\": \"on\""), ACL_SUCCESS);
   EXPECT_EQ(set("\"dump_scene\": \"lite_exception\""), ACL_SUCCESS);
   for (const std::string& wrong :
@@ -186,7 +186,7 @@ TEST_F(AclQueries, DumpConfigurations) {
 }
 
 TEST_F(AclQueries, InputsOfARunThatFailsAreDumped) {
-  const std::string folder = testing::TempDir() + "acl_failures", file = folder + ".json";
+  const std::string folder = Scratch("acl_failures"), file = folder + ".json";
   std::filesystem::remove_all(folder);
   std::ofstream(file) << R"({"dump": {"dump_scene": "lite_exception", "dump_path": ")" << folder
                       << "\"}}";
@@ -225,7 +225,7 @@ TEST_F(AclQueries, InputsOfARunThatFailsAreDumped) {
 }
 
 TEST(AclInitFile, Profiler) {
-  const std::string folder = testing::TempDir() + "acl_profiler", file = folder + ".json";
+  const std::string folder = Scratch("acl_profiler"), file = folder + ".json";
   std::filesystem::remove_all(folder);
   const auto init = [&](const std::string& profiler) {
     std::ofstream(file) << "{\"profiler\": " << profiler << "}";

@@ -74,7 +74,7 @@ TEST_F(AclMore, RecordsInsteadOfRunning) {
   EXPECT_EQ(aclmdlRIGetTasksByStream(a_, nullptr, &tasks), ACL_SUCCESS);
   EXPECT_EQ(streams, 1u);
   EXPECT_EQ(tasks, 2u);
-  const std::string path = testing::TempDir() + "recorded.json";
+  const std::string path = Scratch("recorded.json");
   EXPECT_EQ(aclmdlRIDebugJsonPrint(model, path.c_str(), 0), ACL_SUCCESS);
   std::ifstream file(path);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -310,7 +310,7 @@ TEST_F(AclMore, QueuesOfBuffers) {
 }
 
 TEST_F(AclMore, ProfilesModelsAndMarks) {
-  const std::string folder = testing::TempDir() + "ge_profile";
+  const std::string folder = Scratch("ge_profile");
   EXPECT_EQ(aclprofFinalize(), ACL_ERROR_UNINITIALIZE);
   ASSERT_EQ(aclprofInit(folder.c_str(), folder.size()), ACL_SUCCESS);
   EXPECT_EQ(aclprofInit(folder.c_str(), folder.size()), ACL_ERROR_REPEAT_INITIALIZE);
@@ -382,11 +382,11 @@ TEST_F(AclMore, KernelsAreNotCompiled) {
 
 TEST_F(AclMore, WhereDumpsGo) {
   EXPECT_EQ(acldumpGetPath(DATA_DUMP), nullptr);
-  const std::string path = testing::TempDir() + "dump.json";
-  std::ofstream(path) << R"({"dump": {"dump_path": "/tmp/here", "dump_mode": "all"}})";
+  const std::string path = Scratch("dump.json");
+  std::ofstream(path) << R"({"dump": {"dump_path": "/nowhere/here", "dump_mode": "all"}})";
   ASSERT_EQ(aclmdlInitDump(), ACL_SUCCESS);
   EXPECT_EQ(aclmdlSetDump(path.c_str()), ACL_SUCCESS);
-  EXPECT_STREQ(acldumpGetPath(DATA_DUMP), "/tmp/here");
+  EXPECT_STREQ(acldumpGetPath(DATA_DUMP), "/nowhere/here");
   EXPECT_EQ(acldumpGetPath(static_cast<acldumpType>(9)), nullptr);
   EXPECT_EQ(aclmdlFinalizeDump(), ACL_SUCCESS);
   EXPECT_EQ(acldumpGetPath(DATA_DUMP), nullptr);

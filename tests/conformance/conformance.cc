@@ -297,7 +297,12 @@ int main(int argc, char** argv) {
   app.add_option("--work", o.work, "folder for compiled models and kernels");
   app.add_flag("--quiet", o.quiet, "do not print each failure");
   CLI11_PARSE(app, argc, argv);
-  if (o.work.empty()) o.work = (std::filesystem::temp_directory_path() / "ge_conformance").string();
+  const bool own = o.work.empty();
+  if (own)
+    o.work = (std::filesystem::temp_directory_path() / fmt::format("ge_conformance_{}", getpid()))
+                 .string();
   std::filesystem::create_directories(o.work);
-  return ge::Run(o);
+  const int code = ge::Run(o);
+  if (own) std::filesystem::remove_all(o.work);
+  return code;
 }
