@@ -187,7 +187,18 @@ bool ExpandEinsum(Graph& g, NodeId n) {
       }
     }
   }
-  if (inner.empty()) return false;
+  const Labels natural = batch + rows + columns;
+  if (inner.empty()) {  // nothing is summed
+    auto spread = [&](ValueId v, const Labels& from, const Labels& own) {
+      Dims dims;
+      for (int label : natural)
+        dims.push_back(Has(batch, label) || Has(own, label) ? eq.dims.at(label) : Expr(1));
+      return e.Reshape(Arrange(e, v, from, batch + own), dims);
+    };
+    const ValueId y =
+        e.Op("Mul", {spread(e.In(0), eq.terms[0], rows), spread(e.In(1), eq.terms[1], columns)});
+    return e.Done({Arrange(e, y, natural, eq.out)});
+  }
   Dims outer = DimsOf(eq, batch);
   auto matrix = [&](Expr r, Expr c) {
     Dims dims = outer;
@@ -199,7 +210,6 @@ bool ExpandEinsum(Graph& g, NodeId n) {
        c = Product(DimsOf(eq, columns));
   ValueId a = e.Reshape(Arrange(e, e.In(0), eq.terms[0], batch + rows + inner), matrix(m, k));
   ValueId b = e.Reshape(Arrange(e, e.In(1), eq.terms[1], batch + inner + columns), matrix(k, c));
-  Labels natural = batch + rows + columns;
   ValueId y = e.Reshape(e.Op("MatMul", {a, b}), DimsOf(eq, natural));
   return e.Done({Arrange(e, y, natural, eq.out)});
 }

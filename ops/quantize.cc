@@ -186,12 +186,60 @@ Status InferDynamicQuantize(InferContext& ctx) {
   return {};
 }
 
+// ge.Extremes: the least and the greatest of x over all axes but the first `keep`, read once.
+Status InferExtremes(InferContext& ctx) {
+  Dims dims = ctx.In(0).dims;
+  const auto keep = static_cast<size_t>(ctx.Int("keep", 0));
+  if (keep > dims.size()) return ctx.Fault(fmt::format("keep is {}, rank {}", keep, dims.size()));
+  dims.resize(keep);
+  for (int o : {0, 1}) ctx.Out(o, ctx.In(0).dtype, dims);
+  return {};
+}
+
+void LowerExtremes(Lowering& l) {
+  const Dims& x = l.In(0).dims;
+  const Dims inner(x.begin() + l.Int("keep", 0), x.end());
+  l.ForEach(Dims(x.begin(), x.end() - static_cast<std::ptrdiff_t>(inner.size())), false,
+            [&](const Index& o) {
+              for (int output : {0, 1}) {
+                const auto op = output == 0 ? tile::ReduceOp::kMin : tile::ReduceOp::kMax;
+                l.Yield(output, o, l.b.Reduce(op, inner, [&](const std::vector<Expr>& i) {
+                  Index at = o;
+                  at.insert(at.end(), i.begin(), i.end());
+                  return l.Load(0, at);
+                }));
+              }
+            });
+}
+
+const OpDef& kExtremes = Register({.name = "Extremes",
+                                   .domain = "ge",
+                                   .min_outputs = 2,
+                                   .max_outputs = 2,
+                                   .infer = InferExtremes,
+                                   .lower = LowerExtremes,
+                                   .samples = {"(f32[3,4,35]) {keep=2}", "(f32[2,50]) {keep=1}"}});
+
+// The least and the greatest element. Of much data first those of rows.
+std::pair<ValueId, ValueId> RangeOf(ExpandBuilder& e, ValueId x) {
+  constexpr int64_t kMany = 16384, kRow = 32;
+  const Attrs all{{"keepdims", int64_t{0}}};
+  const Dims dims = e.Dims(x);
+  const size_t keep = dims.size() == 2 ? 1 : 2;
+  std::vector<ValueId> parts = {x, x};
+  if (dims.size() >= 2 && HintValue(Product(dims)) >= kMany &&
+      HintValue(Product(Dims(dims.begin() + static_cast<std::ptrdiff_t>(keep), dims.end()))) >=
+          kRow)
+    parts = e.Ops("ge.Extremes", {x}, 2, {{"keep", static_cast<int64_t>(keep)}});
+  return {e.Op("ReduceMin", {parts[0]}, all), e.Op("ReduceMax", {parts[1]}, all)};
+}
+
 bool ExpandDynamicQuantize(Graph& g, NodeId n) {
   ExpandBuilder e(g, n);
   ValueId x = e.In(0), zero = e.Scalar(DType::kF32, 0), one = e.Scalar(DType::kF32, 1);
-  Attrs all{{"keepdims", int64_t{0}}};
-  ValueId low = e.Op("Min", {e.Op("ReduceMin", {x}, all), zero});
-  ValueId high = e.Op("Max", {e.Op("ReduceMax", {x}, all), zero});
+  const auto [least, greatest] = RangeOf(e, x);
+  ValueId low = e.Op("Min", {least, zero});
+  ValueId high = e.Op("Max", {greatest, zero});
   ValueId scale = e.Op("Div", {e.Op("Sub", {high, low}), e.Scalar(DType::kF32, 255)});
   scale = e.Op("Where", {e.Op("Equal", {scale, zero}), one, scale});  // all zeros
   ValueId at = e.Op("Round", {e.Op("Div", {e.Op("Sub", {zero, low}), scale})});
@@ -205,7 +253,7 @@ const OpDef& kDynamicQuantize = Register({.name = "DynamicQuantizeLinear",
                                           .max_outputs = 3,
                                           .infer = InferDynamicQuantize,
                                           .expand = ExpandDynamicQuantize,
-                                          .samples = {"(f32[3,4])"}});
+                                          .samples = {"(f32[3,4])", "(f32[2,90,100])"}});
 
 }  // namespace
 }  // namespace ge

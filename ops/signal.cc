@@ -66,12 +66,18 @@ Transform TransformOf(const Node& n, const Dims& dims, const std::vector<Expr>& 
   return t;
 }
 
+// The last dim: 1, real numbers, or 2, complex ones.
+Status CheckParts(InferContext& ctx, Expr parts) {
+  if (parts.IsConst(1) || parts.IsConst(2)) return {};
+  const std::string text = "the last dim is " + ToString(parts);
+  return parts.IsConst() ? ctx.Fault(text + ", must be 1 or 2")
+                         : Unsupported(text + ", must be known (--input_shape): 1 or 2");
+}
+
 Status InferDft(InferContext& ctx) {
   GE_TRY(CheckMinRank(ctx, 0, 2));
   Dims dims = ctx.In(0).dims;
-  if (!dims.back().IsConst(1) && !dims.back().IsConst(2)) {
-    return ctx.Fault("the last dim is " + ToString(dims.back()) + ", must be 1 or 2");
-  }
+  GE_TRY(CheckParts(ctx, dims.back()));
   std::vector<Expr> length, axis;
   if (ctx.Has(1)) {
     GE_ASSIGN(length, SizesOf(ctx, 1));
@@ -152,8 +158,7 @@ Frames FramesOf(const Node& n, const Dims& signal, const std::vector<Expr>& step
 Status InferStft(InferContext& ctx) {
   GE_TRY(CheckMinRank(ctx, 0, 2));
   const Dims& signal = ctx.In(0).dims;
-  if (signal.size() == 3 && !signal[2].IsConst(1) && !signal[2].IsConst(2))
-    return ctx.Fault("the last dim is " + ToString(signal[2]) + ", must be 1 or 2");
+  if (signal.size() == 3) GE_TRY(CheckParts(ctx, signal[2]));
   GE_ASSIGN(auto step, SizesOf(ctx, 1));
   std::vector<Expr> length;
   if (ctx.Has(3)) {
