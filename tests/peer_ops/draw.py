@@ -288,10 +288,13 @@ class Draw:
         return [m for m in made if m not in used or self.chance(0.15)]
 
     def reads(self, node):
+        """What a node takes, and its bodies from outside."""
         names = list(node.input)
         for a in node.attribute:
             if a.type == onnx.AttributeProto.GRAPH:
-                names += [i for n in a.g.node for i in self.reads(n)] + [o.name for o in a.g.output]
+                own = {i.name for i in a.g.input} | {o for n in a.g.node for o in n.output}
+                inner = [i for n in a.g.node for i in self.reads(n)] + [o.name for o in a.g.output]
+                names += [i for i in inner if i not in own]
         return names
 
     def dims_of(self, name, symbols):

@@ -6,7 +6,7 @@ A case is a graph of operators of the default domain with random attributes and 
 in them and values with NaN, infinities and signed zeros; dims that are symbols get data sets of other
 sizes, 0 and 1 among them. Its name holds its seed: the same seed gives the same case. Each node is run by
 the peer as it is drawn: what the peer refuses is not written, and counted by operator.
-The first operator of a graph goes round through all kinds (fuzz_ops.py, fuzz_control.py), the others are drawn.
+The first operator of a graph goes round through all kinds (fuzz_ops.py, fuzz_control.py, fuzz_mixed.py), the others are drawn.
 
 What rounds or compares gets only exact values: those where another order of additions gives the same bits.
 """
@@ -22,13 +22,14 @@ import onnx
 
 from draw import Draw
 from fuzz_control import KINDS as CONTROL
+from fuzz_mixed import KINDS as MIXED
 from fuzz_ops import KINDS as PLAIN
 
 
 def make(seed, folder):
     """In a child: drawn and refused operators, and the fault."""
     draw = Draw(seed)
-    draw.grow([*PLAIN, *CONTROL], seed)
+    draw.grow([*PLAIN, *CONTROL, *MIXED], seed)
     fault = draw.finish(folder / f"seed_{seed}") if draw.nodes else "nothing was drawn that the peer runs"
     return {"drawn": draw.drawn, "refused": draw.refused, "fault": fault}
 

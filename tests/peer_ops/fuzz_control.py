@@ -49,7 +49,8 @@ class Body:
     def steps(self, count):
         for _ in range(count):
             try:
-                self.d.pick(BODY)(self.d)
+                nested = len(self.d.scopes) < 3 and self.d.chance(0.12)
+                self.d.pick([branch, loop, scan] if nested else BODY)(self.d)
             except (Refused, Stale):
                 pass
 

@@ -16,6 +16,8 @@ def matmul(d):
     x = d.value((F32, F32, F16, F64), rank=(1, 4))
     v = d.values[x]
     k, n = v.shape[-1], d.size()
+    if k == 0:
+        d.symbolic = False  # there the peer does not broadcast
     shape = d.pick([(k, n), (k,), (*v.shape[:-2], k, n), (1, k, n)])
     if shape[0] == 1 and v.ndim > 2:
         d.symbolic = False  # two symbols in a batch are taken to agree
@@ -29,7 +31,7 @@ def integer_matmul(d):
 
 
 def gemm(d):
-    m, n, k = d.size(), d.size(), d.size()
+    m, n, k = d.size(), d.size(), max(d.size(), 1)  # of no products the peer gives C without beta
     ta, tb = d.int(0, 1), d.int(0, 1)
     dtype = floats(d)
     c = d.pick([None, (n,), (m, n), (m, 1), (1,), ()])
