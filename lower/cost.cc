@@ -24,7 +24,7 @@ double Weight(Op op) {
     case Op::kSqrt:
     case Op::kRcp: return 8;
     case Op::kFloorMod: return 12;
-    case Op::kExp:
+    case Op::kExp: return 14;
     case Op::kLog:
     case Op::kTanh:
     case Op::kErf:
@@ -62,13 +62,26 @@ class Estimate {
   void Value(tile::ExprId id, double trips, double lanes, Expr lane);
   void Gemm(const tile::BrGemm& gemm, double trips);
   double Mean(Expr extent) const;
+  double Times(Expr extent) const;
   bool IsDense(Expr index, Expr lane) const;
+  std::vector<tile::ExprId> loaded_;  // in the scope at hand: what is loaded again is in a register
   std::vector<std::pair<Expr, int64_t>> loops_;  // around the statement at hand: symbol, extent
   const Kernel& k_;
   const SocSpec& soc_;
 };
 
 double Trips(Expr extent) { return static_cast<double>(std::max<int64_t>(HintValue(extent), 0)); }
+
+// How often the data lets a loop run is not known: as often as it may.
+double Estimate::Times(Expr extent) const {
+  constexpr int64_t kFar = int64_t{1} << 31;
+  if (extent.IsConst()) return Trips(extent);
+  const bool by_data = std::any_of(k_.vars.begin(), k_.vars.end(), [&](const tile::Var& v) {
+    return v.index.IsSymbol() && DependsOn(extent, v.index);
+  });
+  const int64_t most = by_data ? Bounds(extent).hi : kFar;
+  return most < kFar ? static_cast<double>(std::max<int64_t>(most, 0)) : Trips(extent);
+}
 
 // What a loop of this extent has on average: the last one of several chunks may be shorter.
 double Estimate::Mean(Expr extent) const {
@@ -88,7 +101,7 @@ double Estimate::Mean(Expr extent) const {
     }
     return sum / static_cast<double>(samples);
   }
-  return Trips(extent);
+  return Times(extent);
 }
 
 // Are the elements of a vector of lanes side by side? Blocks of as many lanes are.
@@ -113,6 +126,8 @@ void Estimate::Value(tile::ExprId root, double trips, double lanes, Expr lane) {
     const ValueNode& v = k_.values[id];
     double width = lanes * (BitWidth(v.type) > 32 ? 0.5 : 1);
     if (v.op == Op::kLoad) {
+      if (std::find(loaded_.begin(), loaded_.end(), id) != loaded_.end()) continue;
+      loaded_.push_back(id);
       bool uniform = lane.IsConst() || !DependsOn(v.index, lane);
       bool dense = uniform || IsDense(v.index, lane);
       touched[v.buffer] += trips;
@@ -127,8 +142,8 @@ void Estimate::Value(tile::ExprId root, double trips, double lanes, Expr lane) {
 }
 
 void Estimate::Gemm(const tile::BrGemm& gemm, double trips) {
-  double macs = trips * gemm.m * gemm.n * Trips(gemm.k);
-  for (const auto& [symbol, extent] : gemm.batch) macs *= Trips(extent);
+  double macs = trips * gemm.m * gemm.n * Times(gemm.k);
+  for (const auto& [symbol, extent] : gemm.batch) macs *= Times(extent);
   flops += 2 * macs;
   tiles += trips;
   const double depth = macs / std::max(trips, 1.0) / (gemm.m * gemm.n);
@@ -148,7 +163,8 @@ double FirstShare(const Kernel& k, const Stmt& s) {
   if (id >= 0 && k.values[id].op == Op::kIndex && k.values[id].index.kind() == ExprKind::kLt) {
     const auto& sides = k.values[id].index.node()->args;
     const Interval range = Bounds(sides[0]);
-    const bool known = sides[1].IsConst() && range.lo > INT64_MIN / 2 && range.hi < INT64_MAX / 2;
+    constexpr int64_t kFar = int64_t{1} << 40;  // no bound that says anything
+    const bool known = sides[1].IsConst() && range.lo > -kFar && range.hi < kFar;
     if (known)
       return std::clamp(static_cast<double>(sides[1].value() - range.lo) /
                             static_cast<double>(range.hi - range.lo + 1),
@@ -166,7 +182,7 @@ void Estimate::Walk(const Stmt& s, double trips, double lanes, Expr lane) {
     cycles += trips / std::max(lanes, 1.0);
   }
   if (s.kind == StmtKind::kReduce) {
-    for (const auto& [symbol, extent] : s.axes) trips *= Trips(extent);
+    for (const auto& [symbol, extent] : s.axes) trips *= Times(extent);
     if (lane.IsConst() && !s.axes.empty()) lanes = soc_.F32Lanes(), lane = s.axes.back().first;
   }
   if (s.kind == StmtKind::kBrGemm) {
@@ -181,8 +197,11 @@ void Estimate::Walk(const Stmt& s, double trips, double lanes, Expr lane) {
   }
   Value(s.value, trips, lanes, lane);
   const double first = s.kind == StmtKind::kIf ? FirstShare(k_, s) : 1;
+  const size_t outside = loaded_.size();
   for (const Stmt& inner : s.body) Walk(inner, trips * first, lanes, lane);
+  loaded_.resize(outside);
   for (const Stmt& inner : s.orelse) Walk(inner, trips * (1 - first), lanes, lane);
+  loaded_.resize(outside);
   if (s.kind == StmtKind::kLoop) loops_.pop_back();
 }
 

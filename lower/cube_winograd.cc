@@ -235,7 +235,7 @@ class WinogradLowering {
 
   // Tile t of all images.
   Place PlaceOf(tile::Builder& b, Expr t) const {
-    Expr row = Named(b, FloorDiv(t, cols_)), x = Named(b, t - row * cols_, cols_);
+    Expr row = Named(b, FloorDiv(t, cols_), s_.n * rows_), x = Named(b, t - row * cols_, cols_);
     if (s_.n.IsConst(1)) return {0, row, x};
     Expr n = Named(b, FloorDiv(row, rows_), s_.n);
     return {n, Named(b, row - n * rows_, rows_), x};

@@ -112,7 +112,8 @@ class RowLowering {
     return b.LetIndex(b.Let(b.Index(e)), 0, hi);
   }
   Place PlaceOf(tile::Builder& b, Expr t) const {
-    const Expr row = Named(b, FloorDiv(t, cols_)), x = Named(b, t - row * cols_, cols_);
+    const Expr row = Named(b, FloorDiv(t, cols_), s_.n * s_.oh),
+               x = Named(b, t - row * cols_, cols_);
     if (s_.n.IsConst(1)) return {0, row, x};
     const Expr n = Named(b, FloorDiv(row, s_.oh), s_.n);
     return {n, Named(b, row - n * s_.oh, s_.oh), x};

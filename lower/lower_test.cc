@@ -220,5 +220,40 @@ TEST(Cost, ElementsApartCostMore) {
   EXPECT_GT(ns(1, 64), 2 * ns(1, 1));
 }
 
+TEST(Cost, WhatIsInARegisterIsLoadedOnce) {
+  ExprArena arena;
+  const auto ns = [&](int64_t apart) {
+    tile::Kernel kernel;
+    tile::Builder b(kernel, arena);
+    const int x = b.Arg("x", DType::kF32, 64 * 80, false),
+              y = b.Arg("y", DType::kF32, 64 * 64, true);
+    b.For("i", 64, tile::LoopKind::kSerial, [&](Expr i) {
+      b.For("j", 64, tile::LoopKind::kVector, [&](Expr j) {
+        tile::Val sum = b.F(0);
+        for (int64_t k = 0; k < 9; ++k) sum = b.Let(sum + b.Load(x, i * 80 + j + k * apart));
+        b.Store(y, i * 64 + j, sum);
+      });
+    });
+    return EstimateCost(kernel, TestSoc()).ns;
+  };
+  EXPECT_GT(ns(1), 1.3 * ns(0));
+}
+
+// How many steps a loop takes that the data bounds is not known: all that it may.
+TEST(Cost, LoopsThatTheDataBounds) {
+  ExprArena arena;
+  const auto ns = [&](bool by_data) {
+    tile::Kernel kernel;
+    tile::Builder b(kernel, arena);
+    const int x = b.Arg("x", DType::kF32, 4096, false), y = b.Arg("y", DType::kF32, 4096, true),
+              n = b.Arg("n", DType::kI64, 1, false);
+    const Expr count = by_data ? b.LetIndex(b.Let(b.Load(n, 0)), 0, 4096) : Expr(4096);
+    b.For("i", count, tile::LoopKind::kVector,
+          [&](Expr i) { b.Store(y, i, b.Unary(tile::Op::kExp, b.Load(x, i))); });
+    return EstimateCost(kernel, TestSoc()).ns;
+  };
+  EXPECT_GT(ns(true), 0.9 * ns(false));
+}
+
 }  // namespace
 }  // namespace ge

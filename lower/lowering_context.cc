@@ -343,7 +343,14 @@ LoweredKernel LoweringContext::Finish(std::string schedule) {
   KernelCost cost = EstimateCost(out_.kernel, soc_);
   out_.flops = cost.flops;
   out_.bytes = cost.bytes;
-  out_.cost_ns = cost.ns;
+  // Weights come from memory in every run.
+  double weights = 0;
+  for (size_t i = 0; i < out_.args.size(); ++i) {
+    const tile::Buffer& buffer = out_.kernel.buffers[i];
+    if (out_.args[i].kind == KernelArg::Kind::kPack)
+      weights += static_cast<double>(BytesFor(buffer.dtype, HintValue(buffer.elements)));
+  }
+  out_.cost_ns = std::max(cost.ns, weights / soc_.dram_gb_per_s);
   out_.tiles = cost.tiles, out_.on_chip_bytes = cost.on_chip_bytes;
   out_.schedule = std::move(schedule);
   return std::move(out_);
