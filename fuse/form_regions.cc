@@ -20,7 +20,7 @@ Engine EngineOf(const Node& n, const Policy& policy) {
   const std::string& name = n.op->name;
   bool dot = name == "Conv" || name == "MatMul" || name == "Gemm" || name == "ConvTranspose" ||
              name == "ConvInteger" || name == "MatMulInteger" ||
-             (n.op->domain == "ge" && name == "Attend");
+             (n.op->domain == "ge" && (name == "Attend" || name == "MatMulNBits"));
   return dot && n.op->lower && policy.opt_level >= 1 ? Engine::kCube : Engine::kVector;
 }
 

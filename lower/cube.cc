@@ -26,6 +26,8 @@ bool IsRecurrent(const Node& n) {
 
 bool IsAttend(const Node& n) { return n.op->domain == "ge" && n.op->name == "Attend"; }
 
+bool IsNBits(const Node& n) { return n.op->domain == "ge" && n.op->name == "MatMulNBits"; }
+
 }  // namespace
 
 bool CubeSupports(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy) {
@@ -37,6 +39,7 @@ bool CubeSupports(const Graph& g, const Region& region, const SocSpec& soc, cons
   }
   if (IsBytes(node)) return SupportsBytes(g, region);
   if (IsAttend(node)) return SupportsAttend(g, region, soc);
+  if (IsNBits(node)) return SupportsNBits(g, region, soc);
   if (IsRecurrent(node)) return SupportsRecurrent(g, region);
   if (IsMatMul(node)) return SupportsMatMul(g, region);
   return IsConv(node) && SupportsConv(g, region, soc);
@@ -45,6 +48,7 @@ bool CubeSupports(const Graph& g, const Region& region, const SocSpec& soc, cons
 Lowered LowerCube(const Graph& g, const Region& region, const SocSpec& soc, const Policy& policy) {
   if (IsBytes(g.node(region.anchor))) return LowerCubeBytes(g, region, soc, policy);
   if (IsAttend(g.node(region.anchor))) return LowerCubeAttend(g, region, soc, policy);
+  if (IsNBits(g.node(region.anchor))) return LowerCubeNBits(g, region, soc);
   if (IsRecurrent(g.node(region.anchor))) return LowerCubeRecurrent(g, region, soc);
   if (IsConv(g.node(region.anchor))) return LowerCubeConv(g, region, soc, policy);
   return LowerCubeMatMul(g, region, soc, policy);

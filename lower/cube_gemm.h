@@ -150,6 +150,8 @@ Lowered LowerCubeConv(const Graph& g, const Region& region, const SocSpec& soc,
 Lowered LowerCubeBytes(const Graph& g, const Region& region, const SocSpec& soc,
                        const Policy& policy);
 Lowered LowerCubeRecurrent(const Graph& g, const Region& region, const SocSpec& soc);
+Lowered LowerCubeNBits(const Graph& g, const Region& region, const SocSpec& soc);
+bool SupportsNBits(const Graph& g, const Region& region, const SocSpec& soc);
 bool SupportsRecurrent(const Graph& g, const Region& region);
 bool SupportsBytes(const Graph& g, const Region& region);
 bool SupportsMatMul(const Graph& g, const Region& region);

@@ -1,7 +1,8 @@
 // ge.MatMulNBits  Y[.., n] = sum_k A[.., k] (B[n, k] - zero[n, block of k]) scale[n, block of k]
-// A dot of few rows with weights of 2, 4 or 8 bits that stay packed in memory: what
-// ops/microsoft/packed_weights.cc makes of such products, which read every weight for a few
-// multiplications. Columns n lie in groups of 16, side by side:
+// A dot with weights of 2, 4 or 8 bits that stay packed in memory: what
+// ops/microsoft/packed_weights.cc makes of products of few rows, which read every weight for a few
+// multiplications, and of unknown many (lower/cube_nbits.cc). Columns n lie in groups of 16, side
+// by side:
 //   B       u8[groups, bytes, 16]   byte j: the values of k = j * 8 / bits and on, lowest bits
 //   first scales  [groups, blocks, 16] zeros   the same of any type, or absent: 2^(bits - 1)
 #include "ops/matmul_nbits.h"
@@ -10,7 +11,7 @@
 
 #include <cmath>
 
-#include "ir/opdef.h"
+#include "ops/rows.h"
 #include "ops/shapes.h"
 
 namespace ge {
@@ -21,11 +22,14 @@ using tile::Op;
 using tile::ReduceOp;
 using tile::Val;
 
-enum Operand { kA, kB, kScales, kZeros };
+Expr BytesOfBlock(const Graph& g, const Node& n) {
+  return FloorDiv(g.value(n.inputs[kNBitsB]).type.dims[1],
+                  g.value(n.inputs[kNBitsScales]).type.dims[1]);
+}
 
 Status InferMatMulNBits(InferContext& c) {
-  GE_TRY(CheckMinRank(c, kA, 1));
-  const Dims &b = c.In(kB).dims, &scales = c.In(kScales).dims;
+  GE_TRY(CheckMinRank(c, kNBitsA, 1));
+  const Dims &b = c.In(kNBitsB).dims, &scales = c.In(kNBitsScales).dims;
   const int64_t bits = c.Int("bits", 4), n = c.Int("N", 0);
   if (bits != 2 && bits != 4 && bits != 8)
     return Unsupported(fmt::format("bits {} given; allowed: 2, 4, 8", bits));
@@ -39,62 +43,31 @@ Status InferMatMulNBits(InferContext& c) {
   if (!DivisibleBy(b[1], scales[1].value()))
     return c.Fault(
         fmt::format("{} bytes are no {} equal blocks", ToString(b[1]), ToString(scales[1])));
-  if (c.Has(kZeros) && c.In(kZeros).dims != scales)
+  if (c.Has(kNBitsZeros) && c.In(kNBitsZeros).dims != scales)
     return c.Fault(fmt::format("zeros {} and scales {} differ in shape",
-                               ShapeText(c.In(kZeros).dims), ShapeText(scales)));
-  Dims out = c.In(kA).dims;
+                               ShapeText(c.In(kNBitsZeros).dims), ShapeText(scales)));
+  Dims out = c.In(kNBitsA).dims;
   c.Check(Eq(out.back(), b[1] * (8 / bits)),
           fmt::format("A {} does not end in {}", ShapeText(out), ToString(b[1] * (8 / bits))));
   out.back() = n;
-  c.Out(0, c.In(kA).dtype, out);
+  c.Out(0, c.In(kNBitsA).dtype, out);
   return {};
 }
 
 void LowerMatMulNBits(Lowering& l) {
-  auto& b = l.b;
-  const Dims &out = l.Out(0).dims, &packed = l.In(kB).dims;
-  const int64_t bits = l.Int("bits", 4), per_byte = 8 / bits;
-  const int64_t blocks = l.In(kScales).dims[1].value(), bytes = packed[1].value() / blocks;
-  const DType t = ComputeType(l.In(kA).dtype);
-  // A byte's value i, less the zero point.
-  auto value = [&](Val byte, int64_t i, Val zero) {
-    Val q = i == 0 ? byte : b.Binary(Op::kShr, byte, b.ConstInt(DType::kI32, i * bits));
-    if (i + 1 < per_byte)
-      q = b.Binary(Op::kAnd, q, b.ConstInt(DType::kI32, (int64_t{1} << bits) - 1));
-    return IsFloat(zero.type()) ? b.Cast(q, t) - zero : b.Cast(q - zero, t);
-  };
+  const Dims& out = l.Out(0).dims;
   Dims extents(out.begin(), out.end() - 1);
-  extents.push_back(packed[0]);
+  extents.push_back(l.In(kNBitsB).dims[0]);
+  const auto load = [&](int input, const Index& at) { return l.Load(input, at); };
   l.ForEach(extents, false, [&](const Index& i) {
     const Expr group = i.back(), left = out.back() - group * kNBitsColumns;
-    auto row = [&](Expr k) {
-      Index at = i;
-      at.back() = k;
-      return at;
-    };
+    const Index row(i.begin(), i.end() - 1);
     const bool whole = DivisibleBy(out.back(), kNBitsColumns);
-    const Expr columns = whole ? Expr(kNBitsColumns) : Min(kNBitsColumns, left);
-    b.For("c", columns, LoopKind::kVector, [&](Expr c) {
-      const Val sum = b.Reduce(ReduceOp::kSum, {blocks}, [&](auto& block) {
-        const Index of_block = {group, block[0], c};
-        const Val zero = l.Has(kZeros) ? b.Let(l.Load(kZeros, of_block))
-                                       : b.ConstInt(DType::kI32, int64_t{1} << (bits - 1));
-        const Val part = b.Reduce(ReduceOp::kSum, {bytes}, [&](auto& j) {
-          const Expr at = block[0] * bytes + j[0];
-          const Val byte = b.Let(l.Load(kB, {group, at, c}));
-          Val products;
-          for (int64_t v = 0; v < per_byte; ++v) {
-            const Val a = l.Load(kA, row(at * per_byte + v)), w = value(byte, v, zero);
-            products = !products.valid()  ? a * w
-                       : t == DType::kF32 ? b.Fma(a, w, products)
-                                          : products + a * w;
-          }
-          return products;
-        });
-        return part * b.Cast(l.Load(kScales, of_block), t);
-      });
-      l.Yield(0, row(group * kNBitsColumns + c), sum);
-    });
+    l.b.For("c", whole ? Expr(kNBitsColumns) : Min(kNBitsColumns, left), LoopKind::kVector,
+            [&](Expr c) {
+              l.Yield(0, Join(row, {group * kNBitsColumns + c}),
+                      NBitsDot(l.b, l.graph, l.node, row, group, c, load));
+            });
   });
 }
 
@@ -113,4 +86,43 @@ const OpDef& kMatMulNBits =
               .tolerance = 1e-4});
 
 }  // namespace
+
+std::vector<Val> NBitsValues(tile::Builder& b, const Graph& g, const Node& n, const Index& block,
+                             Expr j, DType t, const std::function<Val(int, const Index&)>& load) {
+  const int64_t bits = AttrOr<int64_t>(n, "bits", 4), per_byte = 8 / bits;
+  const bool zeros = n.inputs.size() > kNBitsZeros && n.inputs[kNBitsZeros] != kNone;
+  const Val zero =
+      zeros ? b.Let(load(kNBitsZeros, block)) : b.ConstInt(DType::kI32, int64_t{1} << (bits - 1));
+  const Expr bytes = BytesOfBlock(g, n);
+  const Val byte = b.Let(load(kNBitsB, {block[0], block[1] * bytes + j, block[2]}));
+  std::vector<Val> values;
+  for (int64_t i = 0; i < per_byte; ++i) {
+    Val q = i == 0 ? byte : b.Binary(Op::kShr, byte, b.ConstInt(DType::kI32, i * bits));
+    if (i + 1 < per_byte)
+      q = b.Binary(Op::kAnd, q, b.ConstInt(DType::kI32, (int64_t{1} << bits) - 1));
+    values.push_back(IsFloat(zero.type()) ? b.Cast(q, t) - zero : b.Cast(q - zero, t));
+  }
+  return values;
+}
+
+Val NBitsDot(tile::Builder& b, const Graph& g, const Node& n, const Index& row, Expr group, Expr c,
+             const std::function<Val(int, const Index&)>& load) {
+  const DType t = ComputeType(g.value(n.inputs[kNBitsA]).type.dtype);
+  const Expr blocks = g.value(n.inputs[kNBitsScales]).type.dims[1], bytes = BytesOfBlock(g, n);
+  return b.Reduce(ReduceOp::kSum, {blocks}, [&](auto& block) {
+    const Index of_block = {group, block[0], c};
+    const Val part = b.Reduce(ReduceOp::kSum, {bytes}, [&](auto& j) {
+      Val sum;
+      Expr k = (block[0] * bytes + j[0]) * (8 / AttrOr<int64_t>(n, "bits", 4));
+      for (const Val w : NBitsValues(b, g, n, of_block, j[0], t, load)) {
+        const Val a = load(kNBitsA, Join(row, {k}));
+        sum = !sum.valid() ? a * w : t == DType::kF32 ? b.Fma(a, w, sum) : sum + a * w;
+        k = k + 1;
+      }
+      return sum;
+    });
+    return part * b.Cast(load(kNBitsScales, of_block), t);
+  });
+}
+
 }  // namespace ge

@@ -3,8 +3,8 @@
 //   W[n, k] = (B[n, k] - zero[n, block of k]) * scale[n, block of k]
 // With g_idx the block of k is g_idx[k].
 // zero: packed like B, each row padded to whole bytes; or in A's type; or absent: 2^(bits - 1).
-// Products of few rows keep packed weights (ops/matmul_nbits.cc); else W is made when the model is
-// compiled.
+// Products of few rows, or unknown many, keep packed weights (ops/matmul_nbits.cc); else W is made
+// when the model is compiled.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -74,11 +74,12 @@ ValueId Zeros(ExpandBuilder& e, const Packing& p, DType t) {
   return e.Cast(e.Reshape(zeros, {p.rows, p.blocks, 1}), t);
 }
 
-// Of few rows: the weights stay packed. kNone where they cannot, or where there are many rows.
-ValueId OfFewRows(ExpandBuilder& e, const Packing& p) {
+// With weights that stay packed, for few rows or unknown many. kNone: they cannot.
+ValueId WithPackedWeights(ExpandBuilder& e, const Packing& p) {
   const std::vector<Expr> a = e.Dims(e.In(kA));
   const Expr rows = Product({a.begin(), a.end() - 1});
-  if (!rows.IsConst() || rows.value() > kNBitsRows || e.Type(e.In(kA)) != DType::kF32) return kNone;
+  if (rows.IsConst() && rows.value() > kNBitsRows) return kNone;
+  if (e.Type(e.In(kA)) != DType::kF32) return kNone;
   if (e.Has(kGroups) || p.columns % p.block != 0 || p.block * p.bits % 8 != 0) return kNone;
   for (int i : {kB, kScales, kZeros})
     if (e.Has(i) && e.Const(e.In(i)) == nullptr) return kNone;
@@ -89,17 +90,21 @@ ValueId OfFewRows(ExpandBuilder& e, const Packing& p) {
       x = e.Op("Pad", {x, e.Ints({0, 0, more, 0})});
     return Formula{e}.Transpose(e.Reshape(x, {groups, kNBitsColumns, n}), {0, 2, 1});
   };
-  std::vector<ValueId> inputs = {e.In(kA), in_groups(e.In(kB), p.columns * p.bits / 8),
+  std::vector<ValueId> inputs = {e.Reshape(e.In(kA), {rows, p.columns}),
+                                 in_groups(e.In(kB), p.columns * p.bits / 8),
                                  in_groups(e.In(kScales), p.blocks)};
   if (e.Has(kZeros)) inputs.push_back(in_groups(Zeros(e, p, e.Type(e.In(kZeros))), p.blocks));
-  return e.Op("ge.MatMulNBits", inputs, {{"N", p.rows}, {"bits", p.bits}});
+  std::vector<Expr> out = a;
+  out.back() = p.rows;
+  return e.Reshape(e.Op("ge.MatMulNBits", inputs, {{"N", p.rows}, {"bits", p.bits}}), out);
 }
 
 bool ExpandMatMulNBits(Graph& g, NodeId n) {
   ExpandBuilder e(g, n);
   Formula f{e};
   const Packing p = PackingOf(e.node());
-  if (const ValueId y = OfFewRows(e, p); y != kNone) return e.Done({f.AddIf(y, e.In(kBias))});
+  if (const ValueId y = WithPackedWeights(e, p); y != kNone)
+    return e.Done({f.AddIf(y, e.In(kBias))});
   const DType t = e.Type(e.In(kA));
   const ValueId values = Unpack(e, e.In(kB), p.bits, p.rows, p.blocks * p.block * p.bits / 8);
   const ValueId wide = e.Cast(e.Reshape(values, {p.rows, p.blocks, p.block}), t);

@@ -27,7 +27,8 @@ def graph(c, name, nodes, feeds, outputs, consts=(), symbols=(), opset=21, toler
     results = [helper.make_tensor_value_info(o, k, None) for o, k in outputs.items()]
     inits = [numpy_helper.from_array(np.asarray(a), n) for n, a in dict(consts).items()]
     model = helper.make_model(helper.make_graph(made, "g", infos, results, inits),
-                              opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+                              opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)],
+                              ir_version=9)
     c.add_model(name, model, feeds, tolerance)
 
 
@@ -71,6 +72,17 @@ def hidden_keys(c):
             graph(c, f"hidden_{op}_{-low:.0e}", [
                 ("MatMul", ["q", "k"], ["s"], {}), (op, inputs, ["t"], {}), ("Softmax", ["t"], ["w"], {"axis": -1}),
                 ("MatMul", ["w", "v"], ["y"], {})], feeds | more, {"y": T.FLOAT}, {"low": low}, tolerance={"atol": 2e-5})
+
+
+def packed_weights(c):
+    """Of products whose rows are not known: few, and many."""
+    for n, bits in ((40, 4), (64, 4), (20, 8), (100, 2)):
+        weights = {"w": rng.integers(0, 256, (n, 3, 32 * bits // 8), dtype=np.uint8), "s": np.abs(f32(n * 3)) * np.float32(0.05),
+                   "z": rng.integers(0, 256, n * ((3 * bits + 7) // 8), dtype=np.uint8)}
+        for rows in (1, 3, 50):
+            graph(c, f"packed_{n}_{bits}_{rows}", [("MatMulNBits", ["x", "w", "s", "z"], ["y"], {
+                "domain": "com.microsoft", "K": 96, "N": n, "bits": bits, "block_size": 32})],
+                {"x": f32(1, rows, 96)}, {"y": T.FLOAT}, weights, ["x"], tolerance={"atol": 1e-4})
 
 
 def sizes(c):
@@ -207,7 +219,7 @@ def strings(c):
 
 def main():
     c = Cases(sys.argv[1])
-    for family in (numbers, sizes, norms, attention, loops, far_slices, cells, open_masks, strings, hidden_keys):
+    for family in (numbers, sizes, norms, attention, loops, far_slices, cells, open_masks, strings, hidden_keys, packed_weights):
         family(c)
     for line in c.refused:
         print("peer refuses", line)
