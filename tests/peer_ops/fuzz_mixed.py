@@ -86,6 +86,7 @@ def through_bytes(d, x, kind=None):
 def quantised(d):
     """What quantisers of models make: bytes before and behind each operator."""
     d.plain()
+    d.never_smaller()
     kind = d.pick(["Conv", "MatMul", "Gemm", "Add", "Mul", "Concat", "MaxPool", "AveragePool", "Transpose", "Relu", "Clip",
                    "ReduceMean", "Resize", "Pad", "Where"])
     c, h, w = d.int(1, 9), d.int(2, 6), d.int(2, 6)
@@ -154,6 +155,7 @@ def choices(d):
 
 def numbers(d):
     """Without axes."""
+    d.symbolic = False  # the rank of a Squeeze without axes is fixed
     x = d.operand((), d.pick([F32, F64, I64, I32, F16]))
     for _ in range(d.int(1, 4)):
         op = d.pick(["Add", "Mul", "Min", "Max", "Sub"])
