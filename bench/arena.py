@@ -4,8 +4,8 @@ One line for each case of bench/models. "bound" is the largest sum of what is al
 "apart" what the bound would be if each value that the plan stores had bytes of its own, "values" the same for each value of
 the graph, so that nothing is fused either. Models with open dims are placed by the runtime for the case's shape. What they
 would be apart is not known beforehand: those that concatenate channels have a second line, compiled for that shape. The last
-lines are those models. The exit code is 1 if one has an arena above 0.8 of "apart", if an arena is above its bound, or if the
-runtime takes other bytes than were planned.
+lines are those models, with what the first line is of "apart" too. The exit code is 1 if one compiled for its shape has an arena
+above 0.8 of "apart", if an arena is above its bound, or if the runtime takes other bytes than were planned.
 """
 import argparse
 import json
@@ -58,7 +58,7 @@ def concatenations(build, om):
 
 class Table:
     def __init__(self, args, out):
-        self.args, self.out, self.wrong, self.verdicts = args, out, 0, []
+        self.args, self.out, self.wrong, self.verdicts, self.open = args, out, 0, [], {}  # open: planned with open dims
 
     def line(self, case, path, feeds, fixed, is_one):
         shape = ";".join("%s:%s" % (n, ",".join(map(str, v.shape))) for n, v in feeds.items()) if fixed else ""
@@ -71,10 +71,14 @@ class Table:
         print("%-22s %12s %12s %12s %12s %12s  %s%s%s" % (
             case if is_one else "  for this shape", planned, measured, bound, apart or "-", values or "-", share,
             "  %d Concat" % len(joined) if joined else "", "" if good else "  DIFFERS"), flush=True)
+        if joined and not apart:
+            self.open[case] = planned
         if joined and apart:
             few = planned <= LEAST_SHARE * apart
             self.wrong += not few
-            self.verdicts.append("%-22s %.2f of apart, %.2f of values%s" % (case, planned / apart, planned / values, "" if few else ": TOO MUCH"))
+            with_open = ", %.2f of apart with open dims" % (self.open[case] / apart) if case in self.open else ""
+            self.verdicts.append("%-22s %.2f of apart, %.2f of values%s%s" % (
+                case, planned / apart, planned / values, with_open, "" if few else ": TOO MUCH"))
         return bool(joined) and not apart
 
 
