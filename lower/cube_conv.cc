@@ -198,6 +198,8 @@ class ConvLowering {
     rows_ = flat_ ? Expr(1) : s_.oh;
     const int64_t per_group = Columns();
     tile_ = build_.Tile(row_pixels_, per_group, WholePanels(), Units() == 1, pairs_ ? 2 : 1);
+    if (flat_ && build_.fixed.m == 0 && Units() == 1 && !OnMatrixUnit(soc_, pairs_ ? 2 : 1))
+      tile_ = Wider(tile_);
     nb_ = tile_.nv * soc_.F32Lanes();
     if (!flat_)
       lines_ = LinesOfTile(build_, s_, tile_, pairs_ ? 2 : 1, MaxRows(soc_, tile_.nv),
@@ -235,6 +237,26 @@ class ConvLowering {
     }
     chunk_ = CeilOf(chunk_, lines_) * lines_;
     chunk_ = build_.TaskRows(chunk_, flat_ ? row_pixels_ : s_.oh);
+  }
+
+  // Of shallow dots the widest tile among equals: pixels are read for fewer panels, and registers
+  // are left for the epilogue, which is much of the work.
+  GemmTile Wider(const GemmTile& tile) const {
+    constexpr int64_t kShallow = 48;
+    constexpr double kEqual = 1.03;
+    if (Depth() > kShallow || tile.nv > 2 || !row_pixels_.IsConst() || soc_.vector_registers < 32)
+      return tile;
+    const int64_t pixels = row_pixels_.value(), lanes = soc_.F32Lanes();
+    const auto cycles = [&](int m, int nv) {
+      return TileCycles(pixels, m, nv, soc_) * static_cast<double>(CeilOf(Columns(), nv * lanes));
+    };
+    for (const int nv : {4, 3}) {
+      const int64_t tiles = CeilOf(pixels, MaxRows(soc_, nv));
+      const int m = static_cast<int>(CeilOf(pixels, tiles));
+      if (Columns() % (nv * lanes) == 0 && cycles(m, nv) <= kEqual * cycles(tile.m, tile.nv))
+        return {m, nv};
+    }
+    return tile;
   }
 
   void NoteChoice() {
