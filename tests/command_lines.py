@@ -70,6 +70,11 @@ class Atc(unittest.TestCase):
         self.assertEqual(out.splitlines()[-1], SUCCESS)
         self.assertTrue(os.path.exists(self.out + ".om"))
 
+    def test_version(self):
+        status, out, _ = run("ge", "--version")
+        self.assertEqual(status, 0)
+        self.assertRegex(out, r"^ge \d+\.\d+\.\d+\n$")
+
     def test_help(self):
         status, out, _ = run("atc", "--help")
         self.assertEqual(status, 0)

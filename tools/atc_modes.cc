@@ -194,7 +194,7 @@ Fault DisplayModel(const std::string& path) {
   };
   std::printf("============ Display Model Info start ============\n");
   std::printf("Original Atc command line: %s\n", text("command").c_str());
-  std::printf("system   info: atc_version[%s], soc_version[%s], framework_type[%s]\n", "0.1.0",
+  std::printf("system   info: atc_version[%s], soc_version[%s], framework_type[%s]\n", GE_VERSION,
               v.plan.chip.c_str(), text("model").ends_with(".onnx") ? "5" : "-");
   std::printf(
       "resource info: memory_size[%lld B], weight_size[%lld B], stream_num[1], event_num[0]\n",

@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
       "Example: ge run resnet50.om --input cat.png --output out --topk 5\n"};
   ge::SayOutOfMemory();
   std::signal(SIGXFSZ, SIG_IGN);  // past the limit on files a write fails, and says so
+  app.set_version_flag("--version", "ge " GE_VERSION);
   app.require_subcommand(1);
   int exit_code = 0;
   ge::AddRunVerb(app, exit_code);

@@ -7,6 +7,8 @@ if(tool_parts)
   # stb and CLI11 are header-only; their own warnings are not ours.
   set_source_files_properties(${CMAKE_SOURCE_DIR}/tools/picture.cc PROPERTIES COMPILE_OPTIONS "-Wno-error;-w")
 endif()
+set_source_files_properties(${CMAKE_SOURCE_DIR}/tools/atc_modes.cc ${CMAKE_SOURCE_DIR}/tools/ge.cc
+                            PROPERTIES COMPILE_DEFINITIONS "GE_VERSION=\"${PROJECT_VERSION}\"")
 foreach(tool atc ge)
   add_executable(${tool} tools/${tool}.cc $<TARGET_OBJECTS:ge_tools> ${GE_ALL_OBJECTS})
   target_link_libraries(${tool} PRIVATE fmt::fmt Threads::Threads)
