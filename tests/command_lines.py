@@ -5,6 +5,7 @@
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -234,6 +235,31 @@ class Ge(unittest.TestCase):
         for folder, text in ((empty, "no dump file in this folder"), (os.path.join(self.folder.name, "nowhere"), "nowhere")):
             status, _, err = run("ge", "dump", folder)
             self.assertEqual(status, 1)
+            self.assertIn(text, err)
+
+    def test_inputs_by_name_and_in_order(self):
+        """Files without a name fill the inputs that none names; nothing that was given is dropped."""
+        path, om = (os.path.join(self.folder.name, "less" + end) for end in (".onnx", ".om"))
+        ends = [[mm.value_info(n, mm.F32, [2]) for n in names] for names in ("abc", "y")]
+        with open(path, "wb") as f:
+            f.write(mm.model(mm.graph("less", [mm.node("Sub", ["a", "b"], ["d"]), mm.node("Mul", ["d", "c"], ["y"])], *ends)))
+        self.assertEqual(run("atc", "--model=" + path, "--framework=5", "--output=" + om)[0], 0)
+        files = {}
+        for name, values in (("a", (7, 9)), ("b", (2, 1)), ("c", (3, 5))):
+            files[name] = os.path.join(self.folder.name, name + ".bin")
+            with open(files[name], "wb") as f:
+                f.write(struct.pack("<2f", *values))
+        a, b, c = (files[n] for n in "abc")
+        out = os.path.join(self.folder.name, "less")
+        for given in ([a, b, c], ["a=" + a, b, c], [b, "a=" + a, c], [a, c, "b=" + b], ["c=" + c, "b=" + b, "a=" + a]):
+            status, _, err = run("ge", "run", om, "--output", out, *(w for g in given for w in ("--input", g)))
+            self.assertEqual(status, 0, err)
+            with open(os.path.join(out, "y.npy"), "rb") as f:
+                self.assertEqual(struct.unpack("<2f", f.read()[-8:]), (15, 40), given)
+        for given, text in ((["a=" + a, "a=" + b], "a has a file already"), (["z=" + a], "no input is called z; the model has a, b, c"),
+                            (["a=" + a, a, b, c], "4 input files given"), (["a="], "no file is named")):
+            status, _, err = run("ge", "run", om, "--input", *given)
+            self.assertEqual(status, 1, given)
             self.assertIn(text, err)
 
     def test_inputs_that_are_not_files(self):

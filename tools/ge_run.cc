@@ -101,7 +101,8 @@ void AddRunVerb(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<RunOptions>();
   verb->add_option("model", o->model, ".om file")->required();
   verb->add_option("--input", o->inputs.files,
-                   "files in the model's order, or NAME=FILE: .npy, raw .bin, or a picture (.png, "
+                   "files in the model's order, or NAME=FILE (the others go to the inputs left): "
+                   ".npy, raw .bin, or a picture (.png, "
                    ".jpg, .bmp)")
       ->expected(1, 1 << 16);
   verb->add_option("--output", o->output, "folder for the outputs, one .npy file each");

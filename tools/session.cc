@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <new>
 #include <random>
 
@@ -105,7 +106,8 @@ Result<Array> ReadInput(const std::string& path, DType dtype, const std::vector<
   return a;
 }
 
-// The file of each input, in the model's order; "" where none was given.
+// The file of each input, in the model's order; "" where none was given. Files without a name go
+// to the inputs that none names, in order.
 Result<std::vector<std::string>> FilesOf(const om::Plan& plan, const InputOptions& options) {
   std::vector<std::string> files(plan.inputs.size()), in_order;
   std::vector<bool> named(plan.inputs.size());
@@ -113,19 +115,31 @@ Result<std::vector<std::string>> FilesOf(const om::Plan& plan, const InputOption
     const auto io = std::find_if(plan.inputs.begin(), plan.inputs.end(), [&](const auto& input) {
       return f.starts_with(input.name + "=");
     });
+    const size_t equal = f.find('=');
+    std::error_code ignored;
+    if (io == plan.inputs.end() && equal != std::string::npos &&
+        !std::filesystem::exists(f, ignored))
+      return Invalid(
+          fmt::format("--input {}: no such file, and no input is called {}; the model has {}", f,
+                      f.substr(0, equal), InputNames(plan)));
     if (io == plan.inputs.end()) {
       in_order.push_back(f);
       continue;
     }
     const auto i = static_cast<size_t>(io - plan.inputs.begin());
+    if (named[i]) return Invalid(fmt::format("--input {}: {} has a file already", f, io->name));
     files[i] = f.substr(io->name.size() + 1);
+    if (files[i].empty()) return Invalid(fmt::format("--input {}: no file is named", f));
     named[i] = true;
   }
-  if (in_order.size() > files.size())
-    return Invalid(fmt::format("{} input files given, the model has {} inputs", in_order.size(),
-                               files.size()));
-  for (size_t i = 0; i < in_order.size(); ++i)
-    if (!named[i]) files[i] = in_order[i];
+  if (options.files.size() > files.size())
+    return Invalid(fmt::format("{} input files given, the model has {} inputs",
+                               options.files.size(), files.size()));
+  size_t i = 0;
+  for (const std::string& f : in_order) {
+    while (named[i]) ++i;
+    files[i++] = f;
+  }
   return files;
 }
 
