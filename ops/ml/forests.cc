@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -90,8 +91,10 @@ Result<int64_t> ModeOf(const std::string& name) {
 class Rewrite {
  public:
   // `apart`: every tree once per target that its leaves weigh; else once, its leaves with a row of
-  // weights, or one and its target if none has more.
-  Rewrite(const OldForest& f, bool apart) : f_(f), apart_(apart) {
+  // weights, or one and its target if none has more. `absent`: the weight of a leaf for a target
+  // that it does not name.
+  Rewrite(const OldForest& f, bool apart, float absent = 0)
+      : f_(f), apart_(apart), absent_(absent) {
     out.targets = f.targets;
     for (const auto& [place, weights] : f.leaf) rows_ |= weights.size() > 1;
     rows_ = rows_ && !apart;
@@ -181,13 +184,14 @@ class Rewrite {
     return static_cast<int64_t>(out.weights.size()) - 1;
   }
 
-  static float WeightOf(const std::map<int64_t, float>& weights, int64_t target) {
+  float WeightOf(const std::map<int64_t, float>& weights, int64_t target) const {
     const auto it = weights.find(target);
-    return it == weights.end() ? 0 : it->second;
+    return it == weights.end() ? absent_ : it->second;
   }
 
   const OldForest& f_;
   bool apart_, rows_ = false;
+  float absent_;
   int64_t trees_ = 0;
 };
 
@@ -204,7 +208,9 @@ std::shared_ptr<const Constant> TensorOf(const Ints& v) {
 
 // Leaves of many kinds: by the runtime's walk.
 ValueId WalkApart(ExpandBuilder& e, ValueId x, const OldForest& old, int64_t how) {
-  Rewrite rewrite(old, true);
+  constexpr int64_t kSum = 1;
+  // NaN: such a leaf takes no part in a minimum or maximum.
+  Rewrite rewrite(old, true, how == kSum ? 0 : std::numeric_limits<float>::quiet_NaN());
   if (!rewrite.Run().ok()) return kNone;
   const Trees& f = rewrite.out;
   return e.Op("ai.onnx.ml.TreeEnsemble", {x},

@@ -125,6 +125,7 @@ Status TreeEnsemble(HostCall& call) {
       if (leaf < 0) return Invalid("the nodes of a tree run in a circle");
       const int64_t t = f.target[leaf];
       const double w = f.weight[leaf];
+      if (std::isnan(w) && (how == kLeast || how == kGreatest)) continue;  // has none
       if (how == kLeast)
         sums[t] = hit[t] ? std::min(sums[t], w) : w;
       else if (how == kGreatest)

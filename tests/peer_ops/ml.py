@@ -126,6 +126,9 @@ def forests(c):
     add("forest_base", "TreeEnsembleRegressor", [F], n_targets=1, base_values=[0.5],
         **forest("target", 1))
     add("forest_targets", "TreeEnsembleRegressor", [F], n_targets=3, **forest("target", 3, several=True))
+    for how in ("MIN", "MAX"):  # over those leaves that name the target
+        add(f"forest_targets_{how}", "TreeEnsembleRegressor", [F], n_targets=3, aggregate_function=how,
+            **forest("target", 3, count=12, depth=2))
     for post in ("NONE", "SOFTMAX", "LOGISTIC"):
         add(f"forest_classes_{post}", "TreeEnsembleClassifier", [I, F], classlabels_int64s=[4, 5, 6],
             post_transform=post, **forest("class", 3, several=True))
