@@ -1,5 +1,6 @@
 // Inference of shapes and facts, operator by operator: types and elements as text.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,10 +44,14 @@ class OpsInfer : public testing::Test {
   }
   ValueId Number(int64_t v) { return g_.AddConstant("n", MakeConstant(DType::kI64, {}, &v)); }
 
-  // The outputs of a node, or none if inference fails (then fault_ says why).
+  // The outputs of a node, or none if inference fails (then fault_ says why). The name may begin
+  // with a domain: "ge.Exprs".
   std::vector<ValueId> Ops(std::string_view name, std::vector<ValueId> inputs, Attrs attrs,
                            int count) {
-    const OpDef* op = FindOp("", name);
+    const size_t dot = name.rfind('.');
+    const OpDef* op = dot == std::string_view::npos
+                          ? FindOp("", name)
+                          : FindOp(name.substr(0, dot), name.substr(dot + 1));
     EXPECT_NE(op, nullptr) << name;
     NodeId n = g_.AddNode(*op, fmt::format("node{}", g_.nodes.size()), std::move(inputs), count);
     g_.node(n).attrs = std::move(attrs);
@@ -199,6 +204,32 @@ TEST_F(OpsInfer, Others) {
   EXPECT_EQ(Text(Op("QuantizeLinear", {Input("f32[2,3]"), Input("f32[3]"), Input("i8[3]")})),
             "i8[2,3]");
   EXPECT_EQ(Text(Ops("DynamicQuantizeLinear", {Input("f32[2,3]")}, {}, 3)[0]), "u8[2,3]");
+}
+
+TEST_F(OpsInfer, ForestsAskForFeaturesAndTargetsThatExist) {
+  const auto regressor = [&](int64_t feature, int64_t targets) {
+    using List = std::vector<int64_t>;
+    using Names = std::vector<std::string>;
+    return Text(Op("ai.onnx.ml.TreeEnsembleRegressor", {Input("f32[2,3]")},
+                   {{"nodes_treeids", List{0, 0, 0}},
+                    {"nodes_nodeids", List{0, 1, 2}},
+                    {"nodes_featureids", List{feature, 0, 0}},
+                    {"nodes_modes", Names{"BRANCH_LEQ", "LEAF", "LEAF"}},
+                    {"nodes_truenodeids", List{1, 0, 0}},
+                    {"nodes_falsenodeids", List{2, 0, 0}},
+                    {"nodes_values", std::vector<float>{0.5f, 0, 0}},
+                    {"target_treeids", List{0, 0}},
+                    {"target_nodeids", List{1, 2}},
+                    {"target_ids", List{0, 0}},
+                    {"target_weights", std::vector<float>{1, 2}},
+                    {"n_targets", targets}}));
+  };
+  using testing::HasSubstr;
+  EXPECT_EQ(regressor(2, 4), "f32[2,4]");
+  EXPECT_THAT(regressor(3, 1), HasSubstr("4 features"));
+  for (int64_t feature : {int64_t{-1}, INT64_MIN, int64_t{1} << 32})
+    EXPECT_THAT(regressor(feature, 1), HasSubstr(fmt::format("asks for feature {};", feature)));
+  EXPECT_THAT(regressor(0, int64_t{1} << 31), HasSubstr("n_targets is 2147483648; allowed: 1 to"));
 }
 
 // "f32[2,3], , f32[3]" to its parts; an absent operand is empty.

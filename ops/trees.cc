@@ -31,7 +31,8 @@ void FlattenFloats(Node& n, const std::string& name) {
 Status InferTreeEnsemble(InferContext& c) {
   GE_TRY(CheckRank(c, 0, 2));
   const int64_t targets = c.Int("n_targets", 0);
-  if (targets < 1) return c.Fault(fmt::format("n_targets is {}, but must be at least 1", targets));
+  if (targets < 1 || targets > ml::kMostTargets)
+    return c.Fault(fmt::format("n_targets is {}; allowed: 1 to {}", targets, ml::kMostTargets));
   if (!TensorAttr(c.node, "nodes_splits") || !TensorAttr(c.node, "nodes_modes") ||
       !TensorAttr(c.node, "leaf_weights"))
     return c.Fault("nodes_splits, nodes_modes or leaf_weights is missing");

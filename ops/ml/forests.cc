@@ -49,6 +49,8 @@ Result<OldForest> ReadForest(const Node& n, bool classifier) {
   f.weights = AttrOr<std::vector<float>>(n, prefix + "weights", {});
   f.targets =
       classifier ? static_cast<int64_t>(LabelsOf(n).size()) : AttrOr<int64_t>(n, "n_targets", 1);
+  if (f.targets > kMostTargets)
+    return Invalid(fmt::format("n_targets is {}; allowed: 1 to {}", f.targets, kMostTargets));
   const size_t count = f.tree.size();
   if (count == 0) return Invalid("nodes_treeids is missing");
   for (size_t size : {f.node.size(), f.feature.size(), f.yes.size(), f.no.size(), f.modes.size(),
@@ -69,6 +71,9 @@ Result<OldForest> ReadForest(const Node& n, bool classifier) {
   }
   for (size_t i = 0; i < count; ++i) {
     if (f.modes[i] == "LEAF") continue;
+    if (f.feature[i] < 0 || f.feature[i] >= INT32_MAX)
+      return Invalid(fmt::format("node {} of tree {} asks for feature {}; allowed: 0 to {}",
+                                 f.node[i], f.tree[i], f.feature[i], INT32_MAX - 1));
     if (!f.at.contains({f.tree[i], f.yes[i]}) || !f.at.contains({f.tree[i], f.no[i]}))
       return Invalid(
           fmt::format("node {} of tree {} has a child that does not exist", f.node[i], f.tree[i]));

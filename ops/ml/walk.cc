@@ -138,7 +138,7 @@ class Packing {
     const bool strict = mode == kLess || mode == kGreaterEqual;
     const bool equal = mode == kEqual || mode == kNotEqual;
     const bool missing = !t_.missing.empty() && t_.missing[id] != 0;
-    const bool first = missing != turned;
+    const bool first = missing != turned && mode != kNotEqual;  // NaN is not equal: to the second
     out_.missing |= first;
     out_.equal |= equal;
     Set(at, static_cast<int32_t>(t_.feature[id]), strict ? Before(t_.splits[id]) : t_.splits[id],

@@ -19,6 +19,8 @@ struct Trees {
   size_t leaves() const { return weights.size() / (leaf_target.empty() ? targets : 1); }
 };
 
+inline constexpr int64_t kMostTargets = int64_t{1} << 20;  // a block of rows keeps 32 sums of each
+
 enum Mode : int64_t { kLessEqual, kLess, kGreaterEqual, kGreater, kEqual, kNotEqual, kMember };
 
 // [N, targets], the sums over the trees of the leaves that rows of x (f32) reach. kNone if some

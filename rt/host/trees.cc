@@ -19,7 +19,8 @@ struct Forest {
   std::vector<std::vector<double>> members;  // per node
 
   bool Goes(size_t node, double x) const {
-    if (std::isnan(x)) return !missing_true.empty() && missing_true[node] != 0;
+    if (std::isnan(x) && mode[node] != kNotEqual)  // NaN is not equal to any split
+      return !missing_true.empty() && missing_true[node] != 0;
     switch (mode[node]) {
       case kLessEqual: return x <= split[node];
       case kLess: return x < split[node];

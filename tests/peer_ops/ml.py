@@ -146,17 +146,26 @@ def forests(c):
 def mixed_forests(c):
     """More trees than a block has, in other numbers of rows; every way to compare, NaN on either side; scores of a class
     from trees of its own."""
-    modes = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ"]
+    modes = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
     for name, rows, count, targets in (("few", 3, 21, 1), ("many", 37, 35, 1), ("two", 20, 2, 2), ("row", 1, 40, 3)):
         x = rng.integers(-4, 5, (rows, 3)).astype(np.float32) / 2
         x[rng.random(x.shape) < 0.1] = np.nan
         attrs = forest("target", targets, count=count, depth=5, several=targets > 1)
         inner = [m != "LEAF" for m in attrs["nodes_modes"]]
-        attrs["nodes_modes"] = [modes[int(rng.integers(5))] if i else "LEAF" for i in inner]
+        attrs["nodes_modes"] = [modes[int(rng.integers(6))] if i else "LEAF" for i in inner]
         attrs["nodes_values"] = [float(rng.integers(-4, 5)) / 2 if i else 0.0 for i in inner]
         attrs["nodes_missing_value_tracks_true"] = [int(rng.integers(2)) if i else 0 for i in inner]
         c.add(f"forest_mixed_{name}", "TreeEnsembleRegressor", [x], [F], domain="ai.onnx.ml", opsets={"ai.onnx.ml": 3},
               tolerance=CLOSE, n_targets=targets, **attrs)
+    for missing in (0, 1):  # NaN is not equal to any split; the second is for the host's walk
+        for name, op in (("sum", "SUM"), ("least", "MIN")):
+            attrs = forest("target", 1, count=5)
+            attrs["nodes_modes"] = ["LEAF" if m == "LEAF" else "BRANCH_NEQ" for m in attrs["nodes_modes"]]
+            attrs["nodes_values"] = [0.5] * len(attrs["nodes_modes"])
+            attrs["nodes_missing_value_tracks_true"] = [missing] * len(attrs["nodes_modes"])
+            c.add(f"forest_not_equal_{name}_{missing}", "TreeEnsembleRegressor",
+                  [np.array([[np.nan, 0.5, 1], [0.5, np.nan, 0.5], [np.nan] * 3, [0.5] * 3, [0, 1, 2]], np.float32)], [F],
+                  domain="ai.onnx.ml", opsets={"ai.onnx.ml": 3}, tolerance=CLOSE, n_targets=1, aggregate_function=op, **attrs)
     for count in (3, 18):
         attrs = forest("class", 3, count=count)
         attrs["class_ids"] = [t % 3 for t in attrs["class_treeids"]]
