@@ -5,6 +5,7 @@
 import json
 import os
 import re
+import resource
 import struct
 import subprocess
 import sys
@@ -273,6 +274,34 @@ class Ge(unittest.TestCase):
         status, _, err = run("ge", "bench", self.om, "--seconds", "0.1", "--json", "/dev/full")
         self.assertEqual(status, 1)
         self.assertIn("/dev/full: cannot write", err)
+        chain = os.path.join(MODELS, "chain.onnx")
+        status, _, err = run("ge", "opt", chain, "-o", "/dev/full")
+        self.assertEqual(status, 1)
+        self.assertIn("/dev/full: cannot write the file: No space left on device", err)
+        for command in (["ge", "run", self.om], ["ge", "om", self.om, "--plan"], ["ge", "opt", chain], ["ge", "--help"], ["ge", "--version"], ["atc", "--help"]):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([os.path.join(BUILD, "bin", command[0]), *command[1:]], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+            self.assertEqual(done.returncode, 1, command)
+            self.assertRegex(done.stderr, r"^standard output: cannot write.*\n$")
+
+    def test_a_file_that_is_cut_is_removed(self):
+        path = os.path.join(self.folder.name, "cut.ir")
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        done = subprocess.run([os.path.join(BUILD, "bin", "ge"), "opt", os.path.join(MODELS, "chain.onnx"), "-o", path], preexec_fn=limit,
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(path + ": cannot write the file: File too large", done.stderr)
+        self.assertFalse(os.path.exists(path))
+
+    def test_command_lines_that_are_not_understood(self):
+        """Exit code 2, and a message that names the word."""
+        for args, text in ((["frob"], "'frob' is none of run, bench, opt, om,"), (["bech"], "did you mean bench?"), ([], "give one of run, bench"), (["--frob"], "'--frob' is none of"),
+                           (["run"], "model is required"), (["run", self.om, "--frob"], "--frob"), (["run", self.om, "--topk", "-1"], "--topk")):
+            status, out, err = run("ge", *args)
+            self.assertEqual((status, out), (2, ""), args)
+            self.assertIn(text, err)
+        self.assertEqual(run("ge", "--help")[0], 0)
+        self.assertEqual(run("ge", "run", "--help")[0], 0)
 
     def test_profile_of_bench(self):
         """The peak is the model's, not that of the buffers that measure the memory's rate."""

@@ -72,5 +72,5 @@ int Run(int argc, char** argv) {
 int main(int argc, char** argv) {
   ge::SayOutOfMemory();
   std::signal(SIGXFSZ, SIG_IGN);  // past the limit on files a write fails, and says so
-  return ge::Run(argc, argv);
+  return ge::Printed(ge::Run(argc, argv));
 }

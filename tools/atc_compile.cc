@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "driver/compile.h"
@@ -19,6 +18,7 @@
 #include "tools/atc_tune.h"
 #include "tools/gears.h"
 #include "tools/model_io.h"
+#include "tools/npy.h"
 #include "tools/precision.h"
 #include "tools/shape_option.h"
 #include "tools/singleop.h"
@@ -265,11 +265,8 @@ Fault WriteFusionResult(const CompileReport& report) {
                               {"effect_times", std::to_string(report.nodes_out - report.regions)}};
   const nlohmann::json result = nlohmann::json::array(
       {{{"session_and_graph_id_0_0", {{"graph_fusion", graph}, {"ub_fusion", regions}}}}});
-  std::ofstream file("fusion_result.json");
-  file << result.dump(2) << "\n";
-  file.flush();
-  return file ? Fault{}
-              : Fault{"E13004", "fusion_result.json cannot be written", "check the current folder"};
+  const Status written = WriteFile("fusion_result.json", result.dump(2) + "\n");
+  return written.ok() ? Fault{} : Fault{"E13004", written.message(), "check the current folder"};
 }
 
 // Tiles of --op_bank_path, measured first with --tune.
@@ -351,7 +348,8 @@ Fault CompileSingleOps(const AtcOptions& o, const std::string& command_line,
   const std::filesystem::path text =
       std::filesystem::temp_directory_path(error) / fmt::format("ge_singleop_{}.ir", getpid());
   for (const SingleOp& op : ops) {
-    std::ofstream(text) << op.text;
+    if (const Status written = WriteFile(text, op.text); !written.ok())
+      return {"E13004", written.message(), "check the folder for temporary files"};
     AtcOptions one;
     for (const auto& [name, value] : o.given())
       if (name != "singleop") one.Set(name, value);

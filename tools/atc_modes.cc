@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "abi/dtype.h"
@@ -17,6 +16,7 @@
 #include "om/size.h"
 #include "tools/atc_compile.h"
 #include "tools/json_member.h"
+#include "tools/npy.h"
 
 namespace ge {
 namespace {
@@ -109,11 +109,10 @@ Json GraphJson(const Graph& g, bool shapes) {
 }
 
 Fault WriteJson(const std::string& path, const Json& json, const char* option = "json") {
-  std::ofstream file(path);
-  file << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
-  file.flush();
-  if (file) return {};
-  return {"E13004", fmt::format("[--{}] {} cannot be written", option, path),
+  const Status written =
+      WriteFile(path, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  if (written.ok()) return {};
+  return {"E13004", fmt::format("[--{}] {}", option, written.message()),
           "check the folder and the disk"};
 }
 

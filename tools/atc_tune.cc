@@ -89,11 +89,10 @@ Result<std::pair<double, double>> Race(const std::string& a, const std::string& 
 }
 
 Status WriteTiles(const std::string& path, const TileChoices& tiles) {
-  std::ofstream file(path);
-  file << "# Tiling of dots by problem or by node (docs/speed.md). Made by atc --tune.\n";
-  for (const auto& [what, choice] : tiles) file << fmt::format("{} = {}\n", what, ToString(choice));
-  file.close();
-  return file ? Status() : Error(Code::kUnavailable, path + ": cannot write the file");
+  std::string text =
+      "# Tiling of dots by problem or by node (docs/speed.md). Made by atc --tune.\n";
+  for (const auto& [what, choice] : tiles) text += fmt::format("{} = {}\n", what, ToString(choice));
+  return WriteFile(path, text);
 }
 
 // What is known of a problem while it is tuned.

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <functional>
 #include <latch>
 #include <nlohmann/json.hpp>
@@ -245,10 +244,7 @@ Status PerTask(const BenchOptions& o, const rt::Model& model, rt::Run& run,
 }
 
 Status WriteJson(const std::string& path, const nlohmann::json& result) {
-  std::ofstream file(path);
-  file << result.dump(2) << "\n";
-  file.close();  // the last bytes may meet a full disk
-  return file ? Status() : Error(Code::kUnavailable, path + ": cannot write the file");
+  return WriteFile(path, result.dump(2) + "\n");
 }
 
 Status Bench(BenchOptions& o) {

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 
 #include "driver/compile.h"
@@ -12,6 +11,7 @@
 #include "fuse/fuse.h"
 #include "opt/rule.h"
 #include "tools/graph_export.h"
+#include "tools/npy.h"
 #include "tools/suggest.h"
 #include "tools/switches.h"
 #include "tools/verbs.h"
@@ -80,10 +80,7 @@ Status Opt(const OptOptions& o) {
     std::cout << text;
     return {};
   }
-  std::ofstream file(o.output, std::ios::binary);
-  file << text;
-  if (!file) return Error(Code::kUnavailable, o.output + ": cannot write the file");
-  return {};
+  return WriteFile(o.output, text);
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/file_map.h"
@@ -341,10 +340,7 @@ Status Report(ReportOptions& o) {
   GE_ASSIGN(const Json data, Collect(o));
   const std::string page = ReportPage(data["model"].get<std::string>(),
                                       data.dump(-1, ' ', false, Json::error_handler_t::replace));
-  std::ofstream file(o.output);
-  file << page;
-  file.close();
-  if (!file) return Error(Code::kUnavailable, o.output + ": cannot write the file");
+  GE_TRY(WriteFile(o.output, page));
   std::printf("%s: %.2f MB\n", o.output.c_str(), static_cast<double>(page.size()) / 1e6);
   return {};
 }

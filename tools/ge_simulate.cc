@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -41,10 +40,7 @@ Status WriteTrace(const std::string& path, const om::Plan& plan, const Simulatio
                       {"dur", t.end_us - t.begin_us},
                       {"args", {{"task", t.task}, {"cores", t.cores}}}});
   }
-  std::ofstream file(path);
-  file << Json{{"traceEvents", events}}.dump();
-  file.close();
-  return file ? Status() : Error(Code::kUnavailable, path + ": cannot write the file");
+  return WriteFile(path, Json{{"traceEvents", events}}.dump());
 }
 
 void Print(const om::OmView& view, const ChipModel& chip, const Simulation& sim) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
@@ -70,6 +71,22 @@ Result<std::vector<std::byte>> ReadFile(const std::string& path) {
   return bytes;
 }
 
+Status WriteFile(const std::string& path, std::string_view bytes) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  const bool opened = file.is_open();
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();  // the last bytes may meet a full disk
+  if (file) return {};
+  const int error = errno;
+  std::error_code ignored;
+  if (opened && std::filesystem::is_regular_file(std::filesystem::symlink_status(path, ignored)))
+    std::filesystem::remove(path, ignored);
+  return Error(Code::kUnavailable,
+               fmt::format("{}: cannot write the file{}{}", path, error ? ": " : "",
+                           error ? std::strerror(error) : ""));
+}
+
 Result<Array> ReadNpy(const std::string& path) {
   GE_ASSIGN(std::vector<std::byte> bytes, ReadFile(path));
   const auto* text = reinterpret_cast<const char*>(bytes.data());
@@ -111,16 +128,12 @@ Status WriteNpy(const std::string& path, const Array& a) {
                                    DescrOf(a.dtype), shape);
   header.resize((header.size() + 10 + 1 + 63) / 64 * 64 - 10 - 1, ' ');
   header += '\n';
-  std::ofstream file(path, std::ios::binary);
   const auto size = static_cast<uint16_t>(header.size());
-  file.write("\x93NUMPY\x01\x00", 8);
-  file.write(reinterpret_cast<const char*>(&size), 2);
-  file << header;
-  file.write(reinterpret_cast<const char*>(a.bytes.data()),
-             static_cast<std::streamsize>(a.bytes.size()));
-  file.close();  // the last bytes may meet a full disk
-  if (!file) return Error(Code::kUnavailable, path + ": cannot write the file");
-  return {};
+  std::string text("\x93NUMPY\x01\x00", 8);
+  text.append(reinterpret_cast<const char*>(&size), 2);
+  text += header;
+  text.append(reinterpret_cast<const char*>(a.bytes.data()), a.bytes.size());
+  return WriteFile(path, text);
 }
 
 }  // namespace ge

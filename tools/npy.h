@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "abi/dtype.h"
@@ -19,5 +20,7 @@ struct Array {
 Result<Array> ReadNpy(const std::string& path);
 Status WriteNpy(const std::string& path, const Array& array);
 Result<std::vector<std::byte>> ReadFile(const std::string& path);
+// All of it, or an error; a plain file that could not be written whole is removed.
+Status WriteFile(const std::string& path, std::string_view bytes);
 
 }  // namespace ge

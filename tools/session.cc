@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -144,6 +145,15 @@ Result<std::vector<std::string>> FilesOf(const om::Plan& plan, const InputOption
 }
 
 }  // namespace
+
+int Printed(int exit_code) {
+  errno = 0;
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && !std::ferror(stdout)) return exit_code;
+  std::fprintf(stderr, "standard output: cannot write%s%s\n", errno ? ": " : "",
+               errno ? std::strerror(errno) : "");
+  return exit_code == 0 ? 1 : exit_code;
+}
 
 void SayOutOfMemory() {
   std::set_new_handler([] {

@@ -20,6 +20,8 @@ void AddSimulateVerb(CLI::App& app, int& exit_code);
 void AddDumpVerb(CLI::App& app, int& exit_code);
 // Prints a failure to stderr, once with the model's path in front; the exit code.
 int ExitCode(const Status& status, const std::string& model = "");
+// The exit code, or 1 with a sentence where standard output did not take all that was printed.
+int Printed(int exit_code);
 // A request for more memory than there is ends the program with one line, not with an abort.
 void SayOutOfMemory();
 }  // namespace ge
