@@ -9,12 +9,15 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
+#include <numeric>
+#include <set>
+#include <string_view>
 
 #include "driver/compilation.h"
 #include "driver/strips.h"
 #include "ir/opdef.h"
 #include "om/live.h"
+#include "opt/facts.h"
 
 namespace ge {
 namespace {
@@ -80,36 +83,13 @@ class Rewriting {
   }
 
   std::function<void()> Run(int64_t parts) {
-    const std::vector<NodeId> old_order = g_.order;
-    const ValueId y = second_.outputs[0];
-    const NodeId old_producer = g_.value(y).producer;
-    const size_t before = g_.order.size();
-    std::vector<ValueId> made;
-    for (int64_t p = 0; p < parts; ++p)
-      made.push_back(Part(channels_ * p / parts, channels_ * (p + 1) / parts));
-    const NodeId joined =
-        g_.AddNode(*FindOp("", "Concat"), g_.node(old_producer).name + ".parts", made, 0);
-    g_.node(joined).attrs["axis"] = int64_t{1};
-    g_.node(joined).attrs["strip"] = int64_t{1};
-    g_.node(joined).origin = g_.node(old_producer).origin;
-    g_.node(joined).outputs = {y};
-    g_.value(y).producer = joined;
-    const auto end_of_old = g_.order.begin() + static_cast<ptrdiff_t>(before);
-    const std::vector<NodeId> added(end_of_old, g_.order.end());
-    g_.order.resize(before);
-    const auto last = std::find(g_.order.begin(), g_.order.end(), nodes_.back());
-    g_.order.insert(last + 1, added.begin(), added.end());
-    const auto set_dead = [](Graph& g, const std::vector<NodeId>& nodes, bool dead) {
-      for (NodeId n : nodes) g.node(n).dead = dead;
-    };
-    set_dead(g_, nodes_, true);
-    std::erase_if(g_.order, [&](NodeId n) { return g_.node(n).dead; });
-    return [&g = g_, nodes = nodes_, added, old_order, old_producer, y, set_dead] {
-      set_dead(g, added, true);
-      set_dead(g, nodes, false);
-      g.order = old_order;
-      g.value(y).producer = old_producer;
-    };
+    const std::set<NodeId> nodes(nodes_.begin(), nodes_.end());
+    return ReplaceByParts(g_, nodes, second_.outputs[0], 1, "parts", [&] {
+      std::vector<ValueId> made;
+      for (int64_t p = 0; p < parts; ++p)
+        made.push_back(Part(channels_ * p / parts, channels_ * (p + 1) / parts));
+      return made;
+    });
   }
 
  private:
@@ -146,15 +126,11 @@ class Rewriting {
     return last;
   }
 
-  // Dims before the axis are 1.
   ValueId SliceOf(ValueId v, int axis, int64_t lo, int64_t hi) {
-    const Constant whole = *g_.ConstantOf(v);
-    std::vector<int64_t> dims = whole.dims;
-    const auto row = whole.bytes.size() / static_cast<size_t>(channels_);
-    dims[static_cast<size_t>(axis)] = hi - lo;
-    return g_.AddConstant(
-        fmt::format("{}.part{}_{}", g_.value(v).name, lo, g_.values.size()),
-        MakeConstant(whole.dtype, dims, whole.bytes.data() + row * static_cast<size_t>(lo)));
+    std::vector<int64_t> own(static_cast<size_t>(hi - lo));
+    std::iota(own.begin(), own.end(), lo);
+    return g_.AddConstant(fmt::format("{}.part{}_{}", g_.value(v).name, lo, g_.values.size()),
+                          Taken(*g_.ConstantOf(v), axis, own));
   }
 
   Graph& g_;
@@ -170,10 +146,10 @@ bool SplitOne(Compilation& c, std::function<void()>* undo) {
   const std::vector<Region>& regions = c.regions.at(&g);
   const std::vector<int64_t> live = om::ArenaLives(plan, c.planned.typical).ByTask();
   const auto full = static_cast<int32_t>(std::max_element(live.begin(), live.end()) - live.begin());
-  std::map<std::string, bool> alive;
+  std::set<std::string_view> alive;
   for (const om::Buffer& b : plan.buffers) {
     if (b.kind == om::BufferKind::kArena && b.first >= 0 && b.first <= full && full <= b.last)
-      alive[b.name] = true;
+      alive.insert(b.name);
   }
   std::map<ValueId, std::vector<const Region*>> readers;
   for (const Region& r : regions)

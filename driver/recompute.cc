@@ -66,10 +66,7 @@ class Search {
   }
 
  private:
-  size_t Root(int32_t b) const {
-    const int32_t alias = plan_.buffers[static_cast<size_t>(b)].alias;
-    return static_cast<size_t>(alias >= 0 ? alias : b);
-  }
+  size_t Root(int32_t b) const { return static_cast<size_t>(om::RootOf(plan_, b)); }
   int64_t BytesOf(size_t buffer) const {
     return std::max<int64_t>(0, om::EvalSize(plan_, plan_.buffers[buffer].bytes, {}));
   }

@@ -107,42 +107,18 @@ class Rewriting {
 
   // Gives what undoes it.
   std::function<void()> Run(ValueId y, int64_t wanted) {
-    const std::vector<NodeId> old_order = g_.order;
-    const NodeId old_producer = g_.value(y).producer;
     const int64_t rows = g_.value(y).type.dims[kRows].value();
     const int64_t by_size = std::clamp<int64_t>(rows / kLeastRows, 2, kStrips);
     const int64_t strips = wanted > 0 ? std::clamp<int64_t>(wanted, 2, rows) : by_size;
-    const size_t before = g_.order.size();
-    std::vector<ValueId> parts;
-    for (int64_t s = 0; s < strips; ++s) {
-      strip_ = static_cast<int>(s);
-      made_.clear();
-      parts.push_back(Rows(y, rows * s / strips, rows * (s + 1) / strips));
-    }
-    const std::string name = g_.node(g_.value(y).producer).name;
-    const NodeId joined = g_.AddNode(*FindOp("", "Concat"), name + ".strips", parts, 0);
-    g_.node(joined).attrs["axis"] = int64_t{kRows};
-    g_.node(joined).attrs["strip"] = int64_t{1};
-    g_.node(joined).origin = g_.node(g_.value(y).producer).origin;
-    g_.node(joined).outputs = {y};
-    g_.value(y).producer = joined;
-    // New nodes stand at the end of the order: they belong where the last old one was.
-    const std::vector<NodeId> added(g_.order.begin() + static_cast<ptrdiff_t>(before),
-                                    g_.order.end());
-    g_.order.resize(before);
-    size_t last = 0;
-    for (size_t i = 0; i < before; ++i)
-      if (nodes_.contains(g_.order[i])) last = i;
-    g_.order.insert(g_.order.begin() + static_cast<ptrdiff_t>(last) + 1, added.begin(),
-                    added.end());
-    std::erase_if(g_.order, [&](NodeId n) { return nodes_.contains(n); });
-    for (const NodeId n : nodes_) g_.node(n).dead = true;
-    return [&g = g_, nodes = nodes_, added, old_order, old_producer, y] {
-      for (const NodeId n : added) g.node(n).dead = true;
-      for (const NodeId n : nodes) g.node(n).dead = false;
-      g.order = old_order;
-      g.value(y).producer = old_producer;
-    };
+    return ReplaceByParts(g_, nodes_, y, kRows, "strips", [&] {
+      std::vector<ValueId> parts;
+      for (int64_t s = 0; s < strips; ++s) {
+        strip_ = static_cast<int>(s);
+        made_.clear();
+        parts.push_back(Rows(y, rows * s / strips, rows * (s + 1) / strips));
+      }
+      return parts;
+    });
   }
 
  private:
@@ -296,6 +272,37 @@ class Choice {
 
 bool HasRows(const Value& v) {
   return v.type.rank() == 4 && v.type.dims[kRows].IsConst() && v.type.dims[kRows].value() > 1;
+}
+
+std::function<void()> ReplaceByParts(Graph& g, const std::set<NodeId>& nodes, ValueId y, int axis,
+                                     std::string_view suffix,
+                                     const std::function<std::vector<ValueId>()>& make) {
+  const std::vector<NodeId> old_order = g.order;
+  const NodeId old_producer = g.value(y).producer;
+  const std::vector<ValueId> parts = make();
+  const NodeId joined = g.AddNode(
+      *FindOp("", "Concat"), fmt::format("{}.{}", g.node(old_producer).name, suffix), parts, 0);
+  Node& node = g.node(joined);
+  node.attrs["axis"] = int64_t{axis};
+  node.attrs["strip"] = int64_t{1};
+  node.origin = g.node(old_producer).origin;
+  node.outputs = {y};
+  g.value(y).producer = joined;
+  // New nodes stand at the end of the order: they belong where the last old one was.
+  const auto end_of_old = g.order.begin() + static_cast<ptrdiff_t>(old_order.size());
+  const std::vector<NodeId> added(end_of_old, g.order.end());
+  g.order.resize(old_order.size());
+  const auto is_replaced = [&](NodeId n) { return nodes.contains(n); };
+  const auto last = std::find_if(g.order.rbegin(), g.order.rend(), is_replaced);
+  g.order.insert(last.base(), added.begin(), added.end());
+  std::erase_if(g.order, is_replaced);
+  for (const NodeId n : nodes) g.node(n).dead = true;
+  return [&g, nodes, added, old_order, old_producer, y] {
+    for (const NodeId n : added) g.node(n).dead = true;
+    for (const NodeId n : nodes) g.node(n).dead = false;
+    g.order = old_order;
+    g.value(y).producer = old_producer;
+  };
 }
 
 bool SplitIntoStrips(Graph& g, const RegionMap& regions, const LoweredMap& lowered,

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <set>
+#include <string_view>
+#include <vector>
 
 #include "ir/graph.h"
 #include "ir/lowered.h"
@@ -22,5 +25,11 @@ bool HasRows(const Value& v);
 bool SplitIntoStrips(Graph& g, const RegionMap& regions, const LoweredMap& lowered,
                      const Planned& planned, const Policy& policy,
                      std::function<void()>* undo = nullptr);
+
+// y, which `nodes` make, becomes Concat along the axis of the parts that `make` adds to the graph.
+// They stand where the last of the nodes was; the nodes die. Gives what undoes it, as above.
+std::function<void()> ReplaceByParts(Graph& g, const std::set<NodeId>& nodes, ValueId y, int axis,
+                                     std::string_view suffix,
+                                     const std::function<std::vector<ValueId>()>& make);
 
 }  // namespace ge

@@ -30,11 +30,6 @@ struct Candidate {
   bool is_over = false;
 };
 
-int32_t RootOf(const om::Plan& plan, int32_t b) {
-  const int32_t alias = plan.buffers[static_cast<size_t>(b)].alias;
-  return alias >= 0 ? alias : b;
-}
-
 std::vector<Candidate> Candidates(const Compilation& c) {
   const Graph& g = *c.graph;
   const std::vector<Region>& regions = c.regions.at(&g);
@@ -58,12 +53,12 @@ std::vector<Candidate> Candidates(const Compilation& c) {
     const auto at = region_of.find(kernel);
     if (at == region_of.end() || task.outs.size() != 1) continue;
     const Node& n = g.node(regions[at->second].anchor);
-    const auto to = static_cast<size_t>(RootOf(plan, task.outs[0]));
+    const auto to = static_cast<size_t>(om::RootOf(plan, task.outs[0]));
     Candidate one{regions[at->second].anchor, t, 0, kernel->over >= 0};
     for (size_t i = 0; i < kernel->args.size(); ++i) {
       const KernelArg& arg = kernel->args[i];
       if (arg.kind != KernelArg::Kind::kValue || arg.id != n.inputs[0]) continue;
-      const om::Buffer& x = plan.buffers[static_cast<size_t>(RootOf(plan, task.args[i]))];
+      const om::Buffer& x = plan.buffers[static_cast<size_t>(om::RootOf(plan, task.args[i]))];
       const om::Buffer& y = plan.buffers[to];
       const bool both = x.kind == om::BufferKind::kArena && y.kind == om::BufferKind::kArena;
       if (!both || &x == &y || x.last != static_cast<int32_t>(t) || y.first != x.last) continue;

@@ -24,4 +24,10 @@ class LiveBytes {
 // What the arena of a plan holds, with its aliases; sizes that are not known count as nothing.
 LiveBytes ArenaLives(const Plan& plan, std::span<const int64_t> symbols);
 
+// The buffer whose bytes these are: itself, or the one that it is an alias of.
+inline int32_t RootOf(const Plan& plan, int32_t buffer) {
+  const int32_t alias = plan.buffers[static_cast<size_t>(buffer)].alias;
+  return alias >= 0 ? alias : buffer;
+}
+
 }  // namespace ge::om

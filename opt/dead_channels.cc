@@ -23,26 +23,6 @@ namespace {
 
 constexpr int64_t kBlock = 16;  // fewer blocks of so many channels are worth the change
 
-// The slices of a constant along an axis.
-Constant Taken(const Constant& c, int axis, const std::vector<int64_t>& indices) {
-  const auto d = static_cast<size_t>(axis);
-  std::vector<int64_t> dims = c.dims;
-  const auto own = static_cast<size_t>(dims[d]);
-  dims[d] = static_cast<int64_t>(indices.size());
-  size_t outer = 1;
-  for (size_t i = 0; i < d; ++i) outer *= static_cast<size_t>(dims[i]);
-  const size_t inner = c.bytes.size() / (outer * own);  // bytes
-  std::vector<std::byte> bytes;
-  bytes.reserve(outer * indices.size() * inner);
-  for (size_t o = 0; o < outer; ++o) {
-    for (int64_t i : indices) {
-      const auto from = c.bytes.subspan((o * own + static_cast<size_t>(i)) * inner, inner);
-      bytes.insert(bytes.end(), from.begin(), from.end());
-    }
-  }
-  return MakeConstant(c.dtype, std::move(dims), bytes.data());
-}
-
 // The axis of a dot's constant weights along which its input channels lie (rows), or its output
 // channels (columns); -1 if the node is no such dot.
 int WeightAxis(const Graph& g, const Node& n, bool rows) {

@@ -46,6 +46,25 @@ Constant FromNumbers(DType dtype, std::vector<int64_t> dims, const std::vector<d
   return c;
 }
 
+Constant Taken(const Constant& c, int axis, const std::vector<int64_t>& indices) {
+  const auto d = static_cast<size_t>(axis);
+  std::vector<int64_t> dims = c.dims;
+  const auto own = static_cast<size_t>(dims[d]);
+  dims[d] = static_cast<int64_t>(indices.size());
+  size_t outer = 1;
+  for (size_t i = 0; i < d; ++i) outer *= static_cast<size_t>(dims[i]);
+  const size_t inner = c.bytes.size() / (outer * own);  // bytes
+  std::vector<std::byte> bytes;
+  bytes.reserve(outer * indices.size() * inner);
+  for (size_t o = 0; o < outer; ++o) {
+    for (int64_t i : indices) {
+      const auto from = c.bytes.subspan((o * own + static_cast<size_t>(i)) * inner, inner);
+      bytes.insert(bytes.end(), from.begin(), from.end());
+    }
+  }
+  return MakeConstant(c.dtype, std::move(dims), bytes.data());
+}
+
 bool AllAre(const Constant& c, double x) {
   if (c.Elements() == 0 || c.dtype == DType::kString || c.dtype == DType::kC64 ||
       c.dtype == DType::kC128) {

@@ -16,6 +16,8 @@ namespace ge {
 std::optional<std::vector<double>> Numbers(const Constant& c);
 // A constant of these values (rounded to dtype).
 Constant FromNumbers(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values);
+// The slices of a numeric constant with these indices along an axis.
+Constant Taken(const Constant& c, int axis, const std::vector<int64_t>& indices);
 // Every element equals x by value and sign; false for an empty constant.
 bool AllAre(const Constant& c, double x);
 

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "om/lanes.h"
+#include "om/live.h"
 #include "om/size.h"
 
 namespace ge {
@@ -63,7 +64,7 @@ class Order {
 
   void Touch(size_t t, int32_t buffer, bool writes) {
     const om::Buffer& b = plan_.buffers[static_cast<size_t>(buffer)];
-    const auto root = static_cast<size_t>(b.alias >= 0 ? b.alias : buffer);
+    const auto root = static_cast<size_t>(om::RootOf(plan_, buffer));
     if (plan_.buffers[root].kind == om::BufferKind::kConst) return;
     const int64_t offset = b.alias_offset < 0 ? 0 : Known(b.alias_offset);
     const int64_t bytes = b.bytes < 0 ? om::kNoSize : Known(b.bytes);  // slots have no bytes

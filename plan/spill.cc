@@ -73,10 +73,7 @@ class Search {
   }
 
  private:
-  size_t Root(int32_t b) const {
-    const int32_t alias = plan_.buffers[static_cast<size_t>(b)].alias;
-    return static_cast<size_t>(alias >= 0 ? alias : b);
-  }
+  size_t Root(int32_t b) const { return static_cast<size_t>(om::RootOf(plan_, b)); }
 
   void FindLive() {
     live_ = om::ArenaLives(plan_, {}).ByTask();

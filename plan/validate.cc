@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "om/live.h"
 #include "om/size.h"
 
 namespace ge {
@@ -76,10 +77,7 @@ class Validator {
   Status CheckLives() const;
   Status CheckOverlaps(BufferKind kind) const;
 
-  int32_t Root(int32_t b) const {
-    const int32_t alias = plan_.buffers[b].alias;
-    return alias >= 0 ? alias : b;
-  }
+  int32_t Root(int32_t b) const { return om::RootOf(plan_, b); }
   bool IsSize(om::SizeRef s) const { return s >= 0 && static_cast<size_t>(s) < plan_.sizes.size(); }
   bool IsBuffer(int32_t b) const { return b >= 0 && static_cast<size_t>(b) < plan_.buffers.size(); }
   size_t SymbolBit(int64_t s) const { return plan_.buffers.size() + static_cast<size_t>(s); }

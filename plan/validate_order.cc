@@ -12,6 +12,7 @@
 #include <map>
 #include <vector>
 
+#include "om/live.h"
 #include "om/size.h"
 #include "plan/validate.h"
 
@@ -62,10 +63,7 @@ class OrderCheck {
     return Error(Code::kInternal,
                  "plan: task " + std::to_string(t) + " (" + plan_.tasks[t].name + "): " + what);
   }
-  size_t Root(int32_t b) const {
-    const int32_t alias = plan_.buffers[static_cast<size_t>(b)].alias;
-    return static_cast<size_t>(alias >= 0 ? alias : b);
-  }
+  size_t Root(int32_t b) const { return static_cast<size_t>(om::RootOf(plan_, b)); }
   const std::string& NameOf(int32_t b) const { return plan_.buffers[static_cast<size_t>(b)].name; }
   static bool Writes(const Task& t, int32_t b) {
     return std::find(t.outs.begin(), t.outs.end(), b) != t.outs.end();

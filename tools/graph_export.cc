@@ -15,6 +15,7 @@
 #include "import/onnx/wire_writer.h"
 #include "ir/opdef.h"
 #include "om/fields.h"
+#include "om/live.h"
 #include "om/size.h"
 
 namespace ge {
@@ -308,10 +309,7 @@ class Written {
   }
 
  private:
-  int32_t Root(int32_t b) const {
-    const int32_t alias = plan_.buffers[static_cast<size_t>(b)].alias;
-    return alias >= 0 ? alias : b;
-  }
+  int32_t Root(int32_t b) const { return om::RootOf(plan_, b); }
   // Bytes of the root; an end before the start where they are not known.
   std::pair<int64_t, int64_t> Range(int32_t b) const {
     const om::Buffer& buffer = plan_.buffers[static_cast<size_t>(b)];
