@@ -38,6 +38,10 @@ Status CheckArity(const Node& n) {
                                      op.max_inputs));
   for (int i = 0; i < op.min_inputs; ++i)
     if (n.inputs[i] == kNone) return Invalid(fmt::format("input {} is absent but needed", i));
+  // One of any number of equal operands (Sum, Concat) cannot be left out.
+  const bool equals = op.max_inputs < 0 && !op.control && op.domain != "ge";
+  for (int i = 0; equals && i < given; ++i)
+    if (n.inputs[i] == kNone) return Invalid(fmt::format("input {} of {} is absent", i, given));
   const int wanted = static_cast<int>(n.outputs.size());
   if (op.max_outputs >= 0 && wanted > op.max_outputs)
     return Invalid(fmt::format("{} outputs wanted, at most {} exist", wanted, op.max_outputs));

@@ -143,6 +143,10 @@ std::optional<Expr> KnownLength(const Graph& g, const Node& n) {
 
 Status InferRange(InferContext& ctx) {
   GE_TRY(CheckSameType(ctx, 0, 3));
+  for (int i = 0; i < 3; ++i)
+    ctx.Check(Eq(ctx.In(i).Elements(), 1),
+              fmt::format("operand {} is {}, must be one number", i, ToString(ctx.In(i))));
+  if (!ctx.failed_check().empty()) return {};
   DType t = ctx.In(0).dtype;
   std::optional<Expr> length = KnownLength(ctx.graph, ctx.node);
   if (length && !length->IsValid()) return ctx.Fault("delta must not be 0");

@@ -180,6 +180,7 @@ Status InferSqueeze(InferContext& ctx) {
   }
   int64_t dropped =
       given ? static_cast<int64_t>(given->size()) : std::count(marks.begin(), marks.end(), Expr(1));
+  if (dropped > rank) return ctx.Fault(fmt::format("{} axes of rank {}", dropped, rank));
   for (int64_t d = 0; d < rank; ++d) {
     if (marks[d].IsConst(1) && in[d].IsConst() && !in[d].IsConst(1)) {
       return ctx.Fault(fmt::format("axis {} of {} has {} elements, must have 1", d, ShapeText(in),

@@ -48,6 +48,9 @@ bool ExpandWithSizes(Graph& g, NodeId n, const std::vector<int>& operands) {
 }
 
 Result<std::vector<Expr>> SizesOf(InferContext& ctx, int operand) {
+  const DType given = ctx.In(operand).dtype;
+  if (!IsInteger(given) && given != DType::kBool)
+    return Invalid(fmt::format("operand {} is {}, must be integers", operand, Name(given)));
   if (const auto* elems = ctx.Elems(operand)) return *elems;
   if (auto ints = IntsOf(ctx.graph, ctx.node, operand)) {
     return std::vector<Expr>(ints->begin(), ints->end());

@@ -24,6 +24,13 @@ Expr Tame(Expr e) {
   return ProvablyLe(-kFar, e) ? e : Max(e, -kFar);
 }
 
+// A step that no axis is long enough for picks one element, as every longer one does. Positions are
+// its multiples, so it stays well below what overflows.
+Expr TameStep(Expr e) {
+  constexpr int64_t kFar = int64_t{1} << 40;
+  return e.IsConst() ? Expr(std::clamp(e.value(), -kFar, kFar)) : Tame(e);
+}
+
 // ONNX's range of an axis of `dim` elements: unlike numpy's, a start before the first element is
 // the first one for negative steps too.
 Range ClampedRange(Expr start, Expr end, Expr step, Expr dim) {
@@ -66,7 +73,7 @@ std::vector<Range> RangesOf(const SliceLists& lists, const Dims& dims) {
       Expr here = Or(Eq(lists.axes[k], axis), Eq(lists.axes[k], axis - rank));
       start = Select(here, Tame(lists.starts[k]), start);
       end = Select(here, Tame(lists.ends[k]), end);
-      step = Select(here, Tame(lists.steps[k]), step);
+      step = Select(here, TameStep(lists.steps[k]), step);
     }
     out.push_back(start.IsConst(0) && step.IsConst(1) && end == dims[axis]
                       ? Range{0, 1, dims[axis]}

@@ -219,6 +219,8 @@ Status InferRotary(InferContext& c) {
   const TensorType& x = c.In(0);
   if (x.rank() != 3 && x.rank() != 4)
     return c.Fault(fmt::format("the input has rank {}, but must have 3 or 4", x.rank()));
+  if (c.In(1).rank() > 2)
+    return c.Fault(fmt::format("operand 1 has rank {}, must be 1 or 2", c.In(1).rank()));
   GE_TRY(CheckRank(c, 2, 2));
   GE_TRY(CheckRank(c, 3, 2));
   if (c.Int("is_packed_batching", 0) != 0)

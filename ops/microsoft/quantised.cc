@@ -54,6 +54,12 @@ bool ExpandUnary(Graph& g, NodeId n, const char* op, std::initializer_list<const
 bool ExpandSigmoid(Graph& g, NodeId n) { return ExpandUnary(g, n, "Sigmoid", {}); }
 bool ExpandLeakyRelu(Graph& g, NodeId n) { return ExpandUnary(g, n, "LeakyRelu", {"alpha"}); }
 
+Status InferSoftmax(InferContext& c) {
+  GE_ASSIGN([[maybe_unused]] int axis, NormaliseAxis(c.Int("axis", -1), c.In(0).rank()));
+  c.Out(0, c.In(0).dtype, c.In(0).dims);
+  return {};
+}
+
 // Before opset 13 the axes from `axis` on are one.
 bool ExpandSoftmax(Graph& g, NodeId n) {
   ExpandBuilder e(g, n);
@@ -114,11 +120,23 @@ bool ExpandReduceMean(Graph& g, NodeId n) {
   return e.Done({Quantized(e, y, e.In(3), e.In(4), e.Type(e.In(0)))});
 }
 
+Status InferConcat(InferContext& c) {
+  if (c.NumInputs() % 3 != 2)
+    return c.Fault(fmt::format("{} operands, must be 2 and 3 for each part", c.NumInputs()));
+  for (int i = 2; i < c.NumInputs(); i += 3)
+    if (c.In(i).dtype != c.In(i + 2).dtype || !IsFloat(c.In(i + 1).dtype))
+      return c.Fault(fmt::format(
+          "operands {} to {} are {}, {} and {}, must be a part, its scale of "
+          "a float type and its zero point of the part's type",
+          i, i + 2, Name(c.In(i).dtype), Name(c.In(i + 1).dtype), Name(c.In(i + 2).dtype)));
+  c.Out(0, c.In(2).dtype, c.In(2).dims);
+  return {};
+}
+
 // y scale, y zero, then (x, scale, zero) of each part.
 bool ExpandConcat(Graph& g, NodeId n) {
   ExpandBuilder e(g, n);
   Formula f{e};
-  if (e.NumInputs() % 3 != 2) return false;
   std::vector<ValueId> parts;
   for (int i = 2; i < e.NumInputs(); i += 3)
     parts.push_back(Dequantized(e, e.In(i), e.In(i + 1), e.In(i + 2)));
@@ -245,7 +263,7 @@ const OpDef& kQLinearSigmoid =
 const OpDef& kQLinearLeakyRelu =
     Register(Op("QLinearLeakyRelu", 2, 5, InferLikeInput<0>, ExpandLeakyRelu, {kUnarySample}));
 const OpDef& kQLinearSoftmax =
-    Register(Op("QLinearSoftmax", 2, 5, InferLikeInput<0>, ExpandSoftmax, {kUnarySample}));
+    Register(Op("QLinearSoftmax", 2, 5, InferSoftmax, ExpandSoftmax, {kUnarySample}));
 const OpDef& kQLinearGlobalAveragePool = Register(Op(
     "QLinearGlobalAveragePool", 2, 5, InferLikeInput<0>, ExpandGlobalAveragePool, {kUnarySample}));
 const OpDef& kQLinearAveragePool =
@@ -254,7 +272,7 @@ const OpDef& kQLinearAveragePool =
 const OpDef& kQLinearReduceMean =
     Register(Op("QLinearReduceMean", 2, 5, InferReduceMean, ExpandReduceMean, {kUnarySample}));
 const OpDef& kQLinearConcat =
-    Register(Op("QLinearConcat", 5, -1, InferLikeInput<2>, ExpandConcat,
+    Register(Op("QLinearConcat", 5, -1, InferConcat, ExpandConcat,
                 {"(f32[], u8[], u8[2,3], f32[], u8[], u8[2,4], f32[], u8[]) {axis=1}"}));
 const OpDef& kQLinearWhere =
     Register(Op("QLinearWhere", 9, 9, InferWhere, ExpandWhere,

@@ -4,7 +4,13 @@
 // A scale is of [directions] or, by column, [directions, 4 * hidden]. The definition rounds the
 // activations to bytes as well, in each step, for the sake of speed; that rounding is left out
 // here, so that results are those of the dequantised LSTM.
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <utility>
+
 #include "ops/microsoft/formula.h"
+#include "ops/shapes.h"
 
 namespace ge::microsoft {
 namespace {
@@ -16,6 +22,12 @@ Status InferDynamicQuantizeLstm(InferContext& c) {
     if (!c.Has(i)) return c.Fault("input " + std::to_string(i) + " is missing");
   if (c.In(kW).rank() != 3 || c.In(kR).rank() != 3)
     return c.Fault("W and R must be [directions, inputs, 4 * hidden]");
+  for (const auto& [input, rank] : std::initializer_list<std::pair<int, int>>{
+           {kX, 3}, {kB, 2}, {kLens, 1}, {kH, 3}, {kC, 3}, {kPeepholes, 2}})
+    if (c.Has(input)) GE_TRY(CheckRank(c, input, rank));
+  for (const int i : {kWScale, kWZero, kRScale, kRZero})
+    if (c.In(i).rank() != 1 && c.In(i).rank() != 2)
+      return c.Fault(fmt::format("operand {} has rank {}, must be 1 or 2", i, c.In(i).rank()));
   for (int o = 0; o < c.NumOutputs(); ++o)
     c.Out(o, DType::kF32,
           std::vector<Expr>(o == 0 ? 4 : 3, Expr(1)));  // the expansion says the sizes
