@@ -170,7 +170,9 @@ DType ExpandBuilder::Type(ValueId v) const {
 }
 
 std::vector<Expr> ExpandBuilder::Dims(ValueId v) const {
-  return v == kNone ? std::vector<Expr>{} : graph_.value(v).type.dims;
+  constexpr size_t kEnough = 8;  // more than any formula picks by number
+  if (v == kNone) return std::vector<Expr>(failed_ ? kEnough : 0, Expr(1));
+  return graph_.value(v).type.dims;
 }
 
 const std::vector<Expr>* ExpandBuilder::Elems(ValueId v) const {

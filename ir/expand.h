@@ -58,7 +58,7 @@ class ExpandBuilder {
     return AttrOr<std::vector<int64_t>>(node_, attr, {});
   }
 
-  // Facts of any value (also of kNone after a failure: an empty type). Copies: safe to keep.
+  // Facts of any value; of kNone no dims, or many of 1 after a failure. Copies: safe to keep.
   DType Type(ValueId v) const;
   std::vector<Expr> Dims(ValueId v) const;
   int Rank(ValueId v) const { return static_cast<int>(Dims(v).size()); }

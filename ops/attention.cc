@@ -71,6 +71,8 @@ Status InferAttention(InferContext& c) {
     GE_TRY(CheckRank(c, kPastKey, 4));
     GE_TRY(CheckRank(c, kPastValue, 4));
   }
+  if (c.Has(kMask) && (c.In(kMask).rank() < 1 || c.In(kMask).rank() > 4))
+    return c.Fault(fmt::format("the mask {} must have rank 1 to 4", ShapeText(c.In(kMask).dims)));
   c.Check(Eq(Mod(s.q_heads, s.kv_heads), 0),
           fmt::format("{} query heads are no multiple of {} key heads", ToString(s.q_heads),
                       ToString(s.kv_heads)));
@@ -133,6 +135,7 @@ ValueId Visible(ExpandBuilder& e, const AttentionShape& s) {
 // Y of q, k, v of rank 4 by ge.Attend; kNone where that is not worth it, or cannot do it.
 ValueId AsOneKernel(ExpandBuilder& e, const AttentionShape& s, ValueId q, ValueId k, ValueId v) {
   const Expr shared = FloorDiv(s.q_heads, s.kv_heads);
+  if (q == kNone || k == kNone || v == kNone) return kNone;  // a step before failed
   if (e.Float("softcap", 0) != 0 || e.Wants(kScores) || !shared.IsConst()) return kNone;
   if (!HasAttr(e.node(), "scale") && !s.head.IsConst()) return kNone;
   TensorType keys = e.graph().value(k).type;
@@ -246,6 +249,10 @@ Status InferMaskScores(InferContext& c) {
   if (!c.Elems(kPast)) return c.Fault("the length of the past is not known");
   if (c.Has(kMaskIn)) {
     Dims scores = c.In(kRaw).dims;
+    const Expr given = c.In(kMaskIn).dims.back(), keys = scores.back();
+    if (given.IsConst() && keys.IsConst() && given.value() > keys.value())
+      return c.Fault(fmt::format("the mask {} is for more than {} keys",
+                                 ShapeText(c.In(kMaskIn).dims), keys.value()));
     scores.back() = c.In(kMaskIn).dims.back();  // may be shorter: see MaskAt
     GE_TRY(CheckBroadcastsTo(c, c.In(kMaskIn).dims, scores));
   }

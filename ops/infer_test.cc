@@ -232,6 +232,68 @@ TEST_F(OpsInfer, ForestsAskForFeaturesAndTargetsThatExist) {
   EXPECT_THAT(regressor(0, int64_t{1} << 31), HasSubstr("n_targets is 2147483648; allowed: 1 to"));
 }
 
+// What an operator of com.microsoft says of its operands. Their expansions pick dims by number.
+TEST_F(OpsInfer, AttentionOfOperandsThatDoNotFit) {
+  using testing::HasSubstr;
+  const auto given = [&](std::string_view op, const std::vector<std::string>& types, int outputs,
+                         Attrs attrs) {
+    std::vector<ValueId> inputs;
+    for (const std::string& type : types) inputs.push_back(type.empty() ? kNone : Operand(type));
+    return Text(Ops(fmt::format("com.microsoft.{}", op), inputs, attrs, outputs)[0]);
+  };
+  const auto whole = [&](std::vector<std::string> types) {
+    return given("Attention", types, 1, IntAttr("num_heads", 4));
+  };
+  EXPECT_EQ(whole({"f32[2,5,16]", "f32[16,48]", "f32[48]"}), "f32[2,5,16]");
+  EXPECT_THAT(whole({"f32[2,5,16]", "f32[16,50]", "f32[50]"}), HasSubstr("weights [16,50]"));
+  EXPECT_THAT(whole({"f32[2,5,16]", "f32[16,54]", "f32[54]"}), HasSubstr("whole heads"));
+  EXPECT_THAT(whole({"f32[2,5,16]", "f32[17,48]", "f32[48]"}), HasSubstr("rows"));
+  EXPECT_THAT(whole({"f32[2,5,16]", "f32[16,48]", "f32[1]"}), HasSubstr("bias [1]"));
+  EXPECT_THAT(whole({"f32[2,5,16]", "f32[16,48]", "", "i32[]"}), HasSubstr("rank 1 to 4"));
+  EXPECT_THAT(whole({"f32[2,5,16]", "f32[16,48]", "", "i32[2,7]"}), HasSubstr("more than 5 keys"));
+  EXPECT_THAT(whole({"f32[2,5,16]", "f32[16,48]", "", "", "f32[2,2,3,3,4]"}), HasSubstr("fault"));
+  Attrs sizes = IntAttr("num_heads", 4);
+  sizes["qkv_hidden_sizes"] = std::vector<int64_t>{16, 16, 24};
+  EXPECT_EQ(given("Attention", {"f32[2,5,16]", "f32[16,56]"}, 1, sizes), "f32[2,5,24]");
+  EXPECT_THAT(given("Attention", {"f32[2,5,16]", "f32[16,48]"}, 1, sizes), HasSubstr("24"));
+
+  const auto bytes = [&](std::vector<std::string> types) {
+    return given("QAttention", types, 1, IntAttr("num_heads", 4));
+  };
+  EXPECT_EQ(
+      bytes({"u8[2,5,16]", "i8[16,48]", "f32[48]", "f32[]", "f32[48]", "", "u8[1]", "i8[48]"}),
+      "f32[2,5,16]");
+  EXPECT_THAT(bytes({"u8[2,5,16]", "i8[16,48]", "f32[48]", "f32[]", "f32[]", "", "u8[7]"}),
+              HasSubstr("operand 6 is [7]"));
+  EXPECT_THAT(bytes({"u8[2,5,16]", "i8[16,48]", "f32[48]", "f32[]", "f32[5]", "", "u8[]"}),
+              HasSubstr("operand 4 is [5], but must be one value or 48"));
+
+  const auto multi = [&](std::vector<std::string> types) {
+    return given("MultiHeadAttention", types, 3, IntAttr("num_heads", 4));
+  };
+  const std::string q = "f32[2,4,16]", k = "f32[2,6,16]", past = "f32[2,4,3,4]";
+  EXPECT_EQ(multi({q, k, k, "", "", "", past, past}), "f32[2,4,16]");
+  EXPECT_THAT(multi({q, "f32[6,16]", k}), HasSubstr("key has rank 2"));
+  EXPECT_THAT(multi({q, k, k, "", "i32[]"}), HasSubstr("rank 1 to 4"));
+  EXPECT_THAT(multi({q, k, k, "", "i32[2,9]"}), HasSubstr("more than 6 keys"));
+  EXPECT_THAT(multi({q, k, k, "", "", "f32[1,4,3,6]"}), HasSubstr("fault"));
+  EXPECT_THAT(multi({q, k, k, "", "", "", "f32[2,4,3]", past}), HasSubstr("rank"));
+  EXPECT_THAT(multi({q, k, k, "", "", "", "f32[2,5,3,4]", past}), HasSubstr("fault"));
+  EXPECT_THAT(multi({"f32[2,4,3]", "f32[2,6,3]", "f32[2,6,3]"}), HasSubstr("fault"));
+
+  const auto grouped = [&](std::vector<std::string> types) {
+    Attrs attrs = {{"num_heads", int64_t{4}}, {"kv_num_heads", int64_t{2}}};
+    return given("GroupQueryAttention", types, 3, attrs);
+  };
+  const std::string n = "i32[2]", total = "i32[]", kv = "f32[2,5,8]", cache = "f32[2,2,3,4]";
+  EXPECT_EQ(grouped({"f32[2,5,16]", kv, kv, cache, cache, n, total}), "f32[2,5,16]");
+  EXPECT_THAT(grouped({"f32[2,5,16]", "f32[5,8]", kv, cache, cache, n, total}), HasSubstr("rank"));
+  EXPECT_THAT(grouped({"f32[2,5,16]", kv, kv, "f32[2,2,12]", cache, n, total}), HasSubstr("rank"));
+  EXPECT_THAT(grouped({"f32[2,5,16]", kv, kv, "f32[2,3,3,4]", cache, n, total}),
+              HasSubstr("fault"));
+  EXPECT_THAT(grouped({"f32[2,5,16]", kv, kv, cache, cache, "i32[3]", total}), HasSubstr("fault"));
+}
+
 // "f32[2,3], , f32[3]" to its parts; an absent operand is empty.
 std::vector<std::string> Types(const std::string& text) {
   std::vector<std::string> out;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 
 #include "ops/microsoft/formula.h"
 #include "ops/shapes.h"
@@ -67,19 +68,52 @@ ValueId Attend(ExpandBuilder& e, ValueId q, ValueId k, ValueId v, const Masking&
   return e.Reshape(f.Transpose(y, {0, 2, 1, 3}), {d[0], d[2], d[1] * d[3]});
 }
 
+Status CheckMaskRank(InferContext& c, int i) {
+  if (!c.Has(i) || (c.In(i).rank() >= 1 && c.In(i).rank() <= 4)) return {};
+  return c.Fault(fmt::format("the mask {} must have rank 1 to 4", ShapeText(c.In(i).dims)));
+}
+
 // --- Attention ----------------------------------------------------------------------------------
 
 enum Whole { kInput, kWeights, kBias, kMaskIndex, kPast, kAttentionBias };
 
-Status InferAttention(InferContext& c) {
+// Input, weights and bias of the projection to Q, K and V, each of whole heads.
+Status CheckProjection(InferContext& c) {
   GE_TRY(CheckRank(c, kInput, 3));
   GE_TRY(CheckRank(c, kWeights, 2));
   const int64_t heads = c.Int("num_heads", 0);
-  if (heads < 1) return c.Fault(fmt::format("num_heads is {}, but must be at least 1", heads));
+  if (heads < 1 || heads > INT32_MAX)
+    return c.Fault(fmt::format("num_heads is {}; allowed: 1 to {}", heads, INT32_MAX));
+  const Dims &x = c.In(kInput).dims, &w = c.In(kWeights).dims;
+  c.Check(Eq(x[2], w[0]), fmt::format("weights {} do not have the rows that input {} asks for",
+                                      ShapeText(w), ShapeText(x)));
+  const auto sizes = c.Ints("qkv_hidden_sizes");
+  if (!sizes.empty() && sizes.size() != 3) return c.Fault("qkv_hidden_sizes must have 3 values");
+  for (int64_t size : sizes)
+    if (size < 1 || size % heads != 0)
+      return c.Fault(
+          fmt::format("qkv_hidden_sizes has {}, which is not {} whole heads", size, heads));
+  if (sizes.empty())
+    c.Check(Eq(Mod(w[1], heads * 3), 0),
+            fmt::format("weights {} are not 3 times {} whole heads wide", ShapeText(w), heads));
+  else
+    c.Check(Eq(w[1], Expr(sizes[0]) + sizes[1] + sizes[2]),
+            fmt::format("weights {} are not as wide as qkv_hidden_sizes {} + {} + {}", ShapeText(w),
+                        sizes[0], sizes[1], sizes[2]));
+  if (!c.Has(kBias)) return {};
+  GE_TRY(CheckRank(c, kBias, 1));
+  c.Check(Eq(c.In(kBias).dims[0], w[1]), fmt::format("bias {} is not as wide as weights {}",
+                                                     ShapeText(c.In(kBias).dims), ShapeText(w)));
+  return {};
+}
+
+Status InferAttention(InferContext& c) {
+  GE_TRY(CheckProjection(c));
+  GE_TRY(CheckMaskRank(c, kMaskIndex));
+  if (c.Has(kPast)) GE_TRY(CheckRank(c, kPast, 5));
   if (c.Int("do_rotary", 0) != 0) return Unsupported("do_rotary of Attention; allowed: 0");
   if (c.NumInputs() > 6) return Unsupported("a shared past buffer of Attention; allowed: none");
   const auto sizes = c.Ints("qkv_hidden_sizes");
-  if (!sizes.empty() && sizes.size() != 3) return c.Fault("qkv_hidden_sizes must have 3 values");
   const Dims& x = c.In(kInput).dims;
   const Expr width = sizes.empty() ? FloorDiv(c.In(kWeights).dims[1], 3) : Expr(sizes[2]);
   c.Out(0, c.In(kInput).dtype, {x[0], x[1], width});
@@ -125,11 +159,25 @@ bool ExpandAttention(Graph& g, NodeId n) {
 
 enum Quantised { kScale = 3, kWeightScale, kQuantisedMask, kZero, kWeightZero, kQuantisedPast };
 
+// Operand i has one value, or one for each of `columns` if there are such.
+Status CheckOneOrEach(InferContext& c, int i, std::optional<Expr> columns) {
+  if (!c.Has(i)) return {};
+  const Dims& d = c.In(i).dims;
+  if (d.empty() || (d.size() == 1 && d[0].IsConst(1))) return {};
+  const std::string fault =
+      fmt::format("operand {} is {}, but must be one value{}", i, ShapeText(d),
+                  columns ? fmt::format(" or {}", ToString(*columns)) : "");
+  if (d.size() != 1) return c.Fault(fault);
+  c.Check(columns ? Or(Eq(d[0], 1), Eq(d[0], *columns)) : Eq(d[0], 1), fault);
+  return {};
+}
+
 Status InferQuantisedAttention(InferContext& c) {
-  GE_TRY(CheckRank(c, kInput, 3));
-  GE_TRY(CheckRank(c, kWeights, 2));
-  const int64_t heads = c.Int("num_heads", 0);
-  if (heads < 1) return c.Fault(fmt::format("num_heads is {}, but must be at least 1", heads));
+  GE_TRY(CheckProjection(c));
+  GE_TRY(CheckMaskRank(c, kQuantisedMask));
+  if (c.Has(kQuantisedPast)) GE_TRY(CheckRank(c, kQuantisedPast, 5));
+  for (int i : {+kScale, +kZero}) GE_TRY(CheckOneOrEach(c, i, std::nullopt));
+  for (int i : {+kWeightScale, +kWeightZero}) GE_TRY(CheckOneOrEach(c, i, c.In(kWeights).dims[1]));
   if (c.Int("do_rotary", 0) != 0) return Unsupported("do_rotary of QAttention; allowed: 0");
   const Dims& x = c.In(kInput).dims;
   c.Out(0, c.In(kScale).dtype, {x[0], x[1], FloorDiv(c.In(kWeights).dims[1], 3)});
@@ -153,11 +201,24 @@ enum Multi { kQuery, kKey, kValue, kQkvBias, kPadding, kScoreBias, kPastKey, kPa
 
 Status InferMultiHead(InferContext& c) {
   const int64_t heads = c.Int("num_heads", 0);
-  if (heads < 1) return c.Fault(fmt::format("num_heads is {}, but must be at least 1", heads));
+  if (heads < 1 || heads > INT32_MAX)
+    return c.Fault(fmt::format("num_heads is {}; allowed: 1 to {}", heads, INT32_MAX));
   if (c.NumInputs() > 8) return Unsupported("a shared past buffer; allowed: past_key, past_value");
   const int rank = c.In(kQuery).rank();
   if (rank != 3 && rank != 5)
     return c.Fault(fmt::format("the query has rank {}, but must have 3 or 5", rank));
+  if (rank == 3 && c.Has(kKey)) {
+    const int key = c.In(kKey).rank();
+    if (key < 3 || key > 5)
+      return c.Fault(fmt::format("the key has rank {}, but must have 3, 4 or 5", key));
+    if (key != 5 && c.Has(kValue)) GE_TRY(CheckRank(c, kValue, key));
+  }
+  if (c.Has(kQkvBias)) GE_TRY(CheckRank(c, kQkvBias, 1));
+  GE_TRY(CheckMaskRank(c, kPadding));
+  if (c.Has(kPastKey) != c.Has(kPastValue))
+    return c.Fault("past_key and past_value must be given together");
+  for (int i : {kPastKey, kPastValue})
+    if (c.Has(i)) GE_TRY(CheckRank(c, i, 4));
   c.Out(0, c.In(kQuery).dtype, Dims(3, Expr(1)));
   for (int o = 1; o < c.NumOutputs(); ++o) c.Out(o, c.In(kQuery).dtype, Dims(4, Expr(1)));
   return {};

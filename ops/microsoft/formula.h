@@ -37,6 +37,7 @@ struct Formula {
   // [B, S, N*H] to [B, N, S, H].
   ValueId Heads(ValueId v, int64_t heads) {
     const auto d = e.Dims(v);
+    if (d.size() < 3) return kNone;
     return Transpose(e.Reshape(v, {d[0], d[1], heads, FloorDiv(d[2], heads)}), {0, 2, 1, 3});
   }
   // 0, 1, ... n - 1 as i64.

@@ -31,13 +31,19 @@ enum Operand {
 Status InferGrouped(InferContext& c) {
   GE_TRY(CheckRank(c, kQuery, 3));
   const int64_t heads = c.Int("num_heads", 0), kv = c.Int("kv_num_heads", 0);
-  if (heads < 1 || kv < 1 || heads % kv != 0)
+  if (heads < 1 || kv < 1 || heads % kv != 0 || heads > INT32_MAX)
     return c.Fault(fmt::format(
         "num_heads is {} and kv_num_heads {}; the first must be a multiple of the second", heads,
         kv));
   if (c.Has(kSink) && c.In(kSink).rank() != 1)
     return c.Fault(fmt::format("head_sink {} must have rank 1", ShapeText(c.In(kSink).dims)));
   if (c.Has(kKey) != c.Has(kValue)) return c.Fault("key and value must be given together");
+  for (int i : {kKey, kValue})
+    if (c.Has(i)) GE_TRY(CheckRank(c, i, 3));
+  for (int i : {kPastKey, kPastValue})
+    if (c.Has(i)) GE_TRY(CheckRank(c, i, 4));
+  for (int i : {kCos, kSin})
+    if (c.Has(i)) GE_TRY(CheckRank(c, i, 2));
   if (!c.Has(kLengths)) return c.Fault("seqlens_k is missing");
   const Dims& q = c.In(kQuery).dims;
   const Expr width = c.Has(kKey) ? q[2] : FloorDiv(q[2], heads + 2 * kv) * heads;
