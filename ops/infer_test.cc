@@ -232,6 +232,42 @@ TEST_F(OpsInfer, ForestsAskForFeaturesAndTargetsThatExist) {
   EXPECT_THAT(regressor(0, int64_t{1} << 31), HasSubstr("n_targets is 2147483648; allowed: 1 to"));
 }
 
+// A symbol's size is the one that the constant would give.
+TEST_F(OpsInfer, ResizeOfSymbols) {
+  int expressions = 0, read = 0;
+  for (const float scale : {0.7f, 0.9f, 0.35f, 1.9f, 0.01f, 1.5f, 2.0f, 0.5f, 1.1f, 3.3f, 1 / 3.0f,
+                            5 / 6.0f, 1.3f, 2.07f, 0.625f}) {
+    const auto scales = [&] {
+      const float values[] = {1, scale};
+      return g_.AddConstant(fmt::format("s{}", g_.values.size()),
+                            MakeConstant(DType::kF32, {2}, values));
+    };
+    const ValueId y = Op("Resize", {Input("f32[3,n]"), kNone, scales()});
+    ASSERT_NE(y, kNone) << fault_;
+    ASSERT_EQ(g_.value(y).type.dims.size(), 2u);
+    EXPECT_TRUE(g_.value(y).type.dims[0].IsConst(3));
+    const Expr out = g_.value(y).type.dims[1];
+    const auto at = [&](int64_t size) {
+      return Evaluate(out, [&](Expr symbol) -> std::optional<int64_t> {
+        if (ToString(symbol) == "n") return size;
+        return std::nullopt;
+      });
+    };
+    if (!at(1)) {  // read at run time: tests/peer_ops/found.py
+      ++read;
+      continue;
+    }
+    ++expressions;
+    for (int64_t size : {1, 2, 3, 5, 7, 10, 20, 30, 33, 90, 100, 117, 400, 1000, 4095, 60000}) {
+      const ValueId known = Op("Resize", {Input(fmt::format("f32[3,{}]", size)), kNone, scales()});
+      ASSERT_NE(known, kNone) << fault_;
+      EXPECT_EQ(Expr(*at(size)), g_.value(known).type.dims[1]) << size << " * " << scale;
+    }
+  }
+  EXPECT_GE(expressions, 10);
+  EXPECT_GE(read, 2);
+}
+
 // What an operator of com.microsoft says of its operands. Their expansions pick dims by number.
 TEST_F(OpsInfer, AttentionOfOperandsThatDoNotFit) {
   using testing::HasSubstr;

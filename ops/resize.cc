@@ -24,6 +24,7 @@ struct ResizeAxis {
   Expr in, out;
   double scale = 0;            // 0: out / in
   bool runtime_scale = false;  // read from the operand
+  bool known = true;           // `out` is what the operands say
 };
 
 struct ResizePlan {
@@ -39,13 +40,29 @@ bool IsEmptyOperand(const Graph& g, const Node& n, int i) {
   return dims.size() == 1 && dims[0].IsConst(0);
 }
 
-// floor(in * factor), as floats give it for constants and exactly for symbols.
-Expr Scaled(Expr in, double factor) {
-  if (in.IsConst())
-    return static_cast<int64_t>(
-        std::floor(static_cast<float>(in.value()) * static_cast<float>(factor)));
+// floor(in * factor) in f32.
+int64_t FloatProduct(int64_t in, float factor) {
+  return static_cast<int64_t>(std::floor(static_cast<float>(in) * factor));
+}
+
+// Whether floor(in * numerator / denominator) is what floats give, for all sizes that a dim takes
+// and whose product floats hold with a fraction; of larger sizes, up to kMostSize.
+bool GivesFloatProducts(Expr in, int64_t numerator, int64_t denominator, float factor) {
+  constexpr int64_t kMostSize = 65536, kMostProduct = 1 << 22;
+  const int64_t most = std::min(kMostSize, Bounds(in).hi);
+  for (int64_t size = 1; size <= most && numerator / denominator * size <= kMostProduct; ++size)
+    if (size * numerator / denominator != FloatProduct(size, factor)) return false;
+  return true;
+}
+
+// floor(in * factor) as floats give it, which is what ONNX Runtime takes: where the exact product
+// is just below a whole number, floats may round up to it (10 * 0.7). For symbols by the exact
+// factor, or the fraction that it stands for, if that gives the same; else `*known` is false.
+Expr Scaled(Expr in, float factor, bool* known) {
+  *known = true;
+  if (in.IsConst()) return FloatProduct(in.value(), factor);
   int exponent = 0;
-  const double mantissa = std::frexp(factor, &exponent);  // factor = m * 2^(exponent - 24)
+  const float mantissa = std::frexp(factor, &exponent);  // factor = m * 2^(exponent - 24)
   auto m = static_cast<int64_t>(std::ldexp(mantissa, 24));
   int shift = 24 - exponent;
   while (shift > 0 && m % 2 == 0) {
@@ -53,10 +70,21 @@ Expr Scaled(Expr in, double factor) {
     --shift;
   }
   if (shift <= 0) return in * (m << std::min(-shift, 30));
-  return FloorDiv(in * m, int64_t{1} << std::min(shift, 62));
+  const int64_t power = int64_t{1} << std::min(shift, 62);
+  if (GivesFloatProducts(in, m, power, factor)) return FloorDiv(in * m, power);
+  for (int64_t denominator = 3; denominator <= 1000; ++denominator) {
+    const auto numerator =
+        static_cast<int64_t>(std::llround(static_cast<double>(factor) * denominator));
+    if (static_cast<float>(static_cast<double>(numerator) / denominator) != factor) continue;
+    if (GivesFloatProducts(in, numerator, denominator, factor))
+      return FloorDiv(in * numerator, denominator);
+    break;
+  }
+  *known = false;
+  return FloorDiv(in * m, power);
 }
 
-// Set by ExpandResize: scales are no constant, and sizes holds what they give.
+// Set by ExpandResize: sizes holds what scales give.
 constexpr std::string_view kRuntimeScales = "runtime_scales";
 
 Status PlanScales(const Graph& g, const Node& n, ResizePlan& p) {
@@ -78,8 +106,10 @@ Status PlanScales(const Graph& g, const Node& n, ResizePlan& p) {
   for (size_t i = 0; i < s.size(); ++i) {
     if (!(s[i] > 0) || s[i] > 1e9) return Invalid(fmt::format("scale {} must be positive", s[i]));
     const double part = roi.empty() ? 1 : roi[s.size() + i] - roi[i];
-    p.axes[i].out = Scaled(p.axes[i].in, s[i] * part);
-    p.axes[i].scale = s[i];
+    ResizeAxis& a = p.axes[i];
+    a.out = Scaled(a.in, static_cast<float>(s[i] * part), &a.known);
+    a.scale = s[i];
+    if (!roi.empty()) a.known = true;  // there is no other way yet
   }
   return {};
 }
@@ -119,7 +149,12 @@ Result<ResizePlan> PlanResize(const Graph& g, const Node& n) {
   const bool scales = !IsEmptyOperand(g, n, kScales), sizes = !IsEmptyOperand(g, n, kSizes);
   if (HasAttr(n, kRuntimeScales)) {
     GE_TRY(PlanSizes(g, n, p));
-    for (ResizeAxis& a : p.axes) a.runtime_scale = true;
+    const Constant* c = g.ConstantOf(n.inputs[kScales]);
+    const std::vector<double> values = c ? FloatElements(*c) : std::vector<double>();
+    for (size_t i = 0; i < p.axes.size(); ++i) {
+      p.axes[i].runtime_scale = c == nullptr;
+      if (i < values.size()) p.axes[i].scale = values[i];
+    }
     return p;
   }
   if (scales == sizes) return Invalid("exactly one of scales and sizes must be given");
@@ -130,7 +165,11 @@ Result<ResizePlan> PlanResize(const Graph& g, const Node& n) {
 // Whether the output's dims hang on operands that are only known at run time.
 bool NeedsSizes(const Graph& g, const Node& n) {
   if (HasAttr(n, kRuntimeScales)) return false;
-  if (!IsEmptyOperand(g, n, kScales)) return g.ConstantOf(n.inputs[kScales]) == nullptr;
+  if (!IsEmptyOperand(g, n, kScales)) {
+    if (g.ConstantOf(n.inputs[kScales]) == nullptr) return true;
+    const auto plan = PlanResize(g, n);
+    return plan.ok() && !std::ranges::all_of(plan->axes, &ResizeAxis::known);
+  }
   return !IsEmptyOperand(g, n, kSizes) && !g.value(n.inputs[kSizes]).elems;
 }
 
@@ -142,7 +181,11 @@ Status InferResize(InferContext& c) {
   Dims out = c.In(0).dims;
   if (NeedsSizes(c.graph, c.node)) {  // known after expansion
     for (int64_t axis : c.Ints("axes")) GE_TRY(NormaliseAxis(axis, c.In(0).rank()).status());
-    for (Expr& d : out) d = c.Fresh("n");
+    const auto plan = PlanResize(c.graph, c.node);
+    if (!plan.ok())
+      for (Expr& d : out) d = c.Fresh("n");
+    else
+      for (const ResizeAxis& a : plan->axes) out[a.axis] = a.known ? a.out : c.Fresh("n");
     c.Out(0, c.In(0).dtype, out);
     return {};
   }
@@ -158,8 +201,9 @@ bool IsKept(const ResizePlan& p, const ResizeAxis& a) {
   return a.in == a.out && (a.scale == 0 || a.scale == 1) && !a.runtime_scale && !p.fit;
 }
 
-// sizes = floor(dims * scales), read at run time.
+// sizes = floor(dims * scales), read at run time where no expression says them.
 bool ExpandRuntimeSizes(Graph& g, NodeId id) {
+  const auto plan = PlanResize(g, g.node(id));  // fails if operands are not known
   ExpandBuilder e(g, id);
   std::vector<ValueId> inputs = e.node().inputs;
   inputs.resize(4, kNone);
@@ -175,6 +219,12 @@ bool ExpandRuntimeSizes(Graph& g, NodeId id) {
     attrs[std::string(kRuntimeScales)] = int64_t{1};
   }
   inputs[kSizes] = e.Op("ge.ReadSizes", {inputs[kSizes]});
+  if (const std::vector<Expr>* read = e.Elems(inputs[kSizes]); plan.ok() && read != nullptr) {
+    std::vector<Expr> sizes = *read;
+    for (size_t i = 0; i < sizes.size() && i < plan->axes.size(); ++i)
+      if (plan->axes[i].known) sizes[i] = plan->axes[i].out;
+    inputs[kSizes] = e.Exprs(sizes);
+  }
   return e.Done({e.Op("Resize", inputs, attrs)});
 }
 

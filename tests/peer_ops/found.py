@@ -111,6 +111,16 @@ def sizes(c):
             T.INT32, symbols=["z"])
 
 
+def resized(c):
+    """The size of an open dim times a scale is rounded as floats round it."""
+    for size, scale in ((10, .7), (10, .9), (20, .35), (30, 1.9), (400, .01), (90, 1.3), (30, 1.3), (6, 5 / 6), (6, 1 / 3)):
+        for mode in ("nearest", "linear"):
+            for symbols in ((), ("x",)):
+                graph(c, f"resize_{size}_{scale:.2f}_{mode}_{len(symbols)}", [("Resize", ["x", "", "s"], ["y"], {"mode": mode})],
+                      {"x": f32(1, 2, 3, size)}, {"y": T.FLOAT}, {"s": np.array([1, 1, 1, scale], np.float32)}, symbols,
+                      tolerance={"atol": 1e-5})
+
+
 def norms(c):
     """Mean and deviation are f32 beside doubles."""
     one(c, "layer_norm_of_doubles", "LayerNormalization", {"x": rng.standard_normal((3, 5)), "s": rng.standard_normal(5)},
@@ -219,7 +229,8 @@ def strings(c):
 
 def main():
     c = Cases(sys.argv[1])
-    for family in (numbers, sizes, norms, attention, loops, far_slices, cells, open_masks, strings, hidden_keys, packed_weights):
+    for family in (numbers, sizes, norms, attention, loops, far_slices, cells, open_masks, strings, hidden_keys, packed_weights,
+                   resized):
         family(c)
     for line in c.refused:
         print("peer refuses", line)
