@@ -384,7 +384,10 @@ Status Finish(Compilation& c) {
 
 Result<CompileReport> ReportOf(Compilation& c, Status status) {
   const std::filesystem::path model(c.request.model);
-  if (!status.ok() && !status.message().starts_with(model.filename().string() + ": "))
+  const auto names = [&](const std::string& file) {
+    return status.message().starts_with(file + ": ");
+  };
+  if (!status.ok() && !names(model.filename().string()) && !names(c.request.model))
     return std::move(status).In(c.request.model);
   if (!status.ok()) return status;
   return std::move(c.report);
@@ -395,11 +398,11 @@ Result<CompileReport> ReportOf(Compilation& c, Status status) {
 Result<std::unique_ptr<Graph>> ImportModel(const CompileRequest& request) {
   if (request.model.ends_with(".ir")) {
     std::ifstream file(request.model);
-    if (!file) return Error(Code::kNotFound, "cannot open the file");
+    if (!file) return Error(Code::kNotFound, request.model + ": cannot open the file");
     std::stringstream text;
     text << file.rdbuf();
-    GE_ASSIGN(std::unique_ptr<Graph> graph, ParseGraph(text.str()));
-    if (Status s = Verify(*graph); !s.ok()) return Invalid(s.message());
+    GE_ASSIGN(std::unique_ptr<Graph> graph, ParseGraph(text.str()).In(request.model));
+    if (Status s = Verify(*graph); !s.ok()) return Invalid(request.model + ": " + s.message());
     return graph;
   }
   onnx::ImportOptions options;

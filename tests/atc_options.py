@@ -215,7 +215,15 @@ class Refusals(Case):
         os.mkdir(self.path("folder.om"))
         conv = "--model=" + os.path.join(os.path.abspath(MODELS), "conv.onnx")
         self.refused(self.raw(conv, "--framework=5", "--output=" + self.path("folder")), "E10022")
-        self.refused(self.raw(conv, "--framework=5", "--output=" + self.path("no/where")), "E10001")
+        self.refused(self.raw(conv, "--framework=5", "--output=" + self.path("no/where")), "E13000")
+
+    def test_solutions_fit(self):
+        for args, text in ((["--framework=5", "--model=" + self.folder, "--output=" + self.path("o")], "a plain file, no folder"),
+                           (["--mode=6", "--om=" + self.path("absent.om")], "check the path"),
+                           (["--framework=0", "--model=a", "--output=b"], "export the model as ONNX")):
+            done = self.raw(*args)
+            self.assertEqual(done[0], 1)
+            self.assertIn("Solution: " + text, done[2])
 
     def test_files(self):
         option = "--fusion_switch_file="
@@ -536,6 +544,8 @@ class Machine(Case):
         self.refused(self.raw(*self.ARGS, "--output=/proc/self/model", "--interpret"), "E13004")
         self.assertIn("cannot be written: kernels are not kept", self.works("--cache_dir=/proc/self/cache"))
         self.assertNotIn("are not kept", self.works("--cache_dir=" + self.path("kept")))
+        done = self.raw(*self.ARGS, "--output=" + self.out, env={**os.environ, "GE_CACHE_DIR": "/proc/self/cache"})
+        self.assertIn("[GE_CACHE_DIR] /proc/self/cache cannot be written: kernels are not kept", done[1])
         self.refused(self.raw(*self.ARGS, "--output=" + self.out, "--cache_dir=off", env={**os.environ, "TMPDIR": self.path("nowhere")}),
                      "E13004")
         # A disk that is full after 1 KB.

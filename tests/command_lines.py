@@ -188,6 +188,19 @@ class Ge(unittest.TestCase):
         status, _, err = run("ge", "run", self.om, "--shape", "x:900000000000,3,16,16")
         self.assertEqual(status, 1)
         self.assertEqual(len(err.splitlines()), 1)
+        self.assertIn(self.om + " --shape x:9", err)
+
+    def test_messages_name_the_file_once(self):
+        broken, file = (os.path.join(self.folder.name, name) for name in ("broken.ir", "plain"))
+        for path, text in ((broken, "graph \"g\" {\n  %y = Foo(\n"), (file, "x")):
+            with open(path, "w") as f:
+                f.write(text)
+        for args, text in ((["opt", broken], broken), (["opt", "no/file.ir"], "no/file.ir"), (["opt", "no/file.onnx"], "no/file.onnx"),
+                           (["compare", "no/file.onnx"], "no/file.onnx"), (["run", "no/file.om"], "no/file.om"), (["run", self.om, "--output", file], file)):
+            status, _, err = run("ge", *args)
+            self.assertEqual(status, 1)
+            self.assertEqual(err.count(text), 1, err)
+            self.assertEqual(err.count(os.path.basename(text)), 1, err)
 
     def test_numbers_out_of_range(self):
         """One short sentence: the option and what it may be."""

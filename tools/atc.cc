@@ -70,7 +70,7 @@ int Run(int argc, char** argv) {
 }  // namespace ge
 
 int main(int argc, char** argv) {
-  ge::SayOutOfMemory();
+  ge::SayOutOfMemory(argc, argv);
   std::signal(SIGXFSZ, SIG_IGN);  // past the limit on files a write fails, and says so
   return ge::Printed(ge::Run(argc, argv));
 }

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -71,7 +72,7 @@ Fault CheckPaths(const std::string& model, const std::string& output) {
             "give another --output"};
   if (const auto parent = path.parent_path();
       !parent.empty() && !std::filesystem::is_directory(parent, ignored))
-    return {"E10001", fmt::format("[--output] folder {} does not exist", parent.string()),
+    return {"E13000", fmt::format("[--output] folder {} does not exist", parent.string()),
             "make the folder first"};
   return {};
 }
@@ -163,13 +164,15 @@ Fault ApplyPrecision(const AtcOptions& o, Policy* policy) {
 }
 
 // Kernels are not kept in a folder that cannot be written: that is no fault, but it is slow.
-void NoteCache(const std::string& folder, std::vector<std::string>* notes) {
+void NoteCache(const std::string& given, std::vector<std::string>* notes) {
+  const char* environment = std::getenv("GE_CACHE_DIR");
+  const std::string folder = given.empty() && environment != nullptr ? environment : given;
   if (folder.empty() || folder == "off") return;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error || access(folder.c_str(), W_OK | X_OK) != 0)
-    notes->push_back(
-        fmt::format("[--cache_dir] {} cannot be written: kernels are not kept", folder));
+    notes->push_back(fmt::format("[{}] {} cannot be written: kernels are not kept",
+                                 given.empty() ? "GE_CACHE_DIR" : "--cache_dir", folder));
 }
 
 Fault FillRequest(const AtcOptions& o, Plan* p, std::vector<std::string>* notes) {
@@ -237,6 +240,7 @@ Fault FaultOf(const Status& status) {
   if (has("input_shape names")) return {"E10016", m, "names of the model's inputs"};
   if (has(" dims given, the model has ")) return {"E10049", m, "as many dims as the model has"};
   if (has(", the model fixes it to ")) return {"E10050", m, "the model's own size, or -1"};
+  if (has("not a regular file")) return {"E16001", m, "a plain file, no folder"};
   if (has("holds no graph")) return {"E16004", m, "another export"};
   switch (status.code()) {
     case Code::kNotFound: return {has("cannot create") ? "E13004" : "E10410", m, "check the path"};

@@ -24,9 +24,14 @@ namespace {
 using Json = nlohmann::json;
 
 Fault CannotLoad(const std::string& path, const Status& status) {
-  return {status.code() == Code::kNotFound ? "E13000" : "E10041",
-          fmt::format("model file {} cannot be loaded: {}", path, status.message()),
-          "compile it again"};
+  std::string why = status.message();
+  if (why.starts_with(path + ": ")) why.erase(0, path.size() + 2);
+  const bool absent = status.code() == Code::kNotFound;
+  return {absent ? "E13000" : "E10041",
+          fmt::format("model file {} cannot be loaded: {}", path, why),
+          absent                  ? "check the path"
+          : path.ends_with(".om") ? "compile it again"
+                                  : "an intact file"};
 }
 
 // In the file or outside.

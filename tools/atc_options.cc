@@ -92,7 +92,8 @@ Fault CheckRefused(const AtcOptions& o) {
     return Unsupported("precision_mode_v2", o.Get("precision_mode_v2"), "this CPU has no hif8");
   if (o.Has("framework") && !o.Is("framework", "5")) {
     if (o.Is("framework", "0") && !o.Has("weight"))
-      return {"E10008", "[--weight] is missing for a Caffe model", "give --weight=FILE.caffemodel"};
+      return {"E10008", "[--weight] is missing for a Caffe model, and Caffe is not read yet",
+              "export the model as ONNX: --framework=5"};
     return {"E10001",
             fmt::format("Value [{}] for parameter [--framework] is invalid", o.Get("framework")),
             "this version reads 5 (ONNX); 0 (Caffe), 1 (MindSpore) and 3 (TensorFlow) are not read "

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
       "ge: runs, measures and looks into models.\n"
       "Example: ge run resnet50.om --input cat.png --output out --topk 5\n"
       "Exit codes: 0 success, 1 failure, 2 a command line that is not understood\n"};
-  ge::SayOutOfMemory();
+  ge::SayOutOfMemory(argc, argv);
   std::signal(SIGXFSZ, SIG_IGN);  // past the limit on files a write fails, and says so
   app.set_version_flag("--version", "ge " GE_VERSION);
   app.require_subcommand(1);

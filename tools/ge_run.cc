@@ -74,7 +74,9 @@ Status RunModel(RunOptions& o) {
   if (!o.output.empty()) {
     std::error_code error;
     std::filesystem::create_directories(o.output, error);
-    if (error) return Error(Code::kUnavailable, o.output + ": " + error.message());
+    if (error)
+      return Error(Code::kUnavailable, fmt::format("--output {}: cannot make this folder: {}",
+                                                   o.output, error.message()));
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::string& name = model->plan().outputs[i].name;

@@ -155,10 +155,17 @@ int Printed(int exit_code) {
   return exit_code == 0 ? 1 : exit_code;
 }
 
-void SayOutOfMemory() {
+void SayOutOfMemory(int argc, char** argv) {
+  static char** words = argv;
+  static int count = argc;
   std::set_new_handler([] {
-    std::fputs("out of memory: a shape, a file or a model needs more than this machine has\n",
+    std::fputs("out of memory: a shape, a file or a model needs more than this machine has:",
                stderr);
+    for (int i = 0; i < count; ++i) {
+      std::fputs(" ", stderr);
+      std::fputs(words[i], stderr);
+    }
+    std::fputs("\n", stderr);
     std::_Exit(1);
   });
 }

@@ -22,6 +22,7 @@ void AddDumpVerb(CLI::App& app, int& exit_code);
 int ExitCode(const Status& status, const std::string& model = "");
 // The exit code, or 1 with a sentence where standard output did not take all that was printed.
 int Printed(int exit_code);
-// A request for more memory than there is ends the program with one line, not with an abort.
-void SayOutOfMemory();
+// A request for more memory than there is ends the program with one line, which holds the command
+// line, not with an abort.
+void SayOutOfMemory(int argc, char** argv);
 }  // namespace ge

@@ -359,7 +359,10 @@ Result<std::unique_ptr<Graph>> ImportFile(const std::string& path, const ImportO
 }  // namespace
 
 Result<std::unique_ptr<Graph>> Import(const std::string& path, const ImportOptions& options) {
-  return ImportFile(path, options).In("import").In(std::filesystem::path(path).filename().string());
+  auto graph = ImportFile(path, options);
+  // What is wrong with the file itself says its name already.
+  if (graph.status().message().starts_with(path + ": ")) return graph;
+  return std::move(graph).In("import").In(std::filesystem::path(path).filename().string());
 }
 
 }  // namespace ge::onnx
