@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -249,6 +251,36 @@ TEST(ThreadPoolTest, ShortJobsInQuickSuccessionLoseNothing) {
                &done, chunks);
     EXPECT_EQ(done.load(), jobs * chunks);
   }
+}
+
+// To wake a worker takes longer than a short job: between jobs that follow each other within
+// microseconds it does not sleep. Sleeps are counted, not time: one that other programs hold up
+// sleeps once in a while, not once for each job.
+TEST(ThreadPoolTest, WorkersDoNotSleepBetweenJobsInQuickSuccession) {
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "one CPU only";
+  constexpr int kJobs = 1000;
+  ThreadPool pool(2);
+  const auto work = [](void*, int, int64_t, int64_t) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(10);
+    while (std::chrono::steady_clock::now() < until) continue;
+  };
+  const auto sleeps = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nvcsw;
+  };
+  int64_t least = kJobs;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    const int64_t before = sleeps();
+    for (int job = 0; job < kJobs; ++job) {
+      pool.Run(work, nullptr, 2);
+      work(nullptr, 0, 0, 1);  // by the caller
+    }
+    least = std::min<int64_t>(least, sleeps() - before);
+  }
+  EXPECT_LT(least, kJobs / 10);
 }
 
 }  // namespace

@@ -25,9 +25,9 @@ std::byte* MapHuge(int64_t size) {
   if (found == MAP_FAILED) return nullptr;
   auto* begin = static_cast<std::byte*>(found);
   const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(begin) % kHugePage);
-  const int64_t before = past == 0 ? 0 : kHugePage - past, after = kHugePage - before;
+  const int64_t before = past == 0 ? 0 : kHugePage - past, after = kHugePage - before;  // > 0
   if (before > 0) munmap(begin, static_cast<size_t>(before));
-  if (after > 0) munmap(begin + before + size, static_cast<size_t>(after));
+  munmap(begin + before + size, static_cast<size_t>(after));
   madvise(begin + before, static_cast<size_t>(size), MADV_HUGEPAGE);
   return begin + before;
 }
