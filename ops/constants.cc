@@ -173,7 +173,10 @@ bool ExpandRange(Graph& g, NodeId n) {
   if (KnownLength(g, g.node(n))) return false;
   ExpandBuilder e(g, n);
   bool integer = IsInteger(e.Type(e.In(0)));
-  auto as = [&](int i) { return e.Cast(e.In(i), integer ? DType::kI64 : DType::kF64); };
+  auto as = [&](int i) {  // one number, also where its dims are open
+    const ValueId v = e.Cast(e.In(i), integer ? DType::kI64 : DType::kF64);
+    return Product(e.Dims(v)).IsConst() ? v : e.Reshape(v, {});
+  };
   ValueId span = e.Op("Sub", {as(1), as(0)});
   ValueId length;
   if (integer) {  // ceil(a / b) = a / b + (the rest is not 0 and has b's sign)

@@ -60,6 +60,7 @@ Status InferRecurrent(InferContext& c, int gates, int activations_per_direction,
   const Dims &x = c.In(0).dims, &w = c.In(1).dims, &r = c.In(2).dims;
   const Expr seq = x[batch_first ? 1 : 0], batch = x[batch_first ? 0 : 1], hidden = r[2];
   c.Check(Eq(w[0], dirs), fmt::format("W {} does not have {} directions", ShapeText(w), dirs));
+  c.Check(Eq(r[0], dirs), fmt::format("R {} does not have {} directions", ShapeText(r), dirs));
   c.Check(Eq(w[1], hidden * gates),
           fmt::format("W {} does not have {} gates of {}", ShapeText(w), gates, ToString(hidden)));
   c.Check(Eq(w[2], x[2]),
@@ -112,7 +113,9 @@ bool ExpandRecurrent(Graph& g, NodeId n) {
   const Dims x = e.Dims(e.In(0)), r = e.Dims(e.In(2));
   const DType out = e.Type(e.In(0)), type = ComputeType(out);
   auto operand = [&](int i) { return e.Has(i) ? e.Cast(e.In(i), type) : kNone; };
-  const Expr dirs = r[0], sums = r[1];
+  // Loops over directions are unrolled: R says so too, where its dim is open.
+  const Expr dirs = Directions(e.Str("direction", "forward")), sums = r[1];
+  const ValueId of_old = r[0].IsConst() ? operand(2) : e.Reshape(operand(2), {dirs, sums, r[2]});
   const ValueId rows = e.Reshape(operand(0), {x[0] * x[1], x[2]});
   const ValueId weights = e.Reshape(operand(1), {dirs * sums, x[2]});
   std::vector<ValueId> product = {rows, weights};
@@ -126,8 +129,7 @@ bool ExpandRecurrent(Graph& g, NodeId n) {
     of_state = e.Reshape(half(1), {dirs, sums});
   }
   const ValueId p = e.Op("Gemm", product, {{"transB", int64_t{1}}});
-  std::vector<ValueId> inputs = {e.Reshape(p, {x[0], x[1], dirs, sums}), operand(2), of_state,
-                                 e.In(4)};
+  std::vector<ValueId> inputs = {e.Reshape(p, {x[0], x[1], dirs, sums}), of_old, of_state, e.In(4)};
   for (int i = 5; i < 8; ++i) inputs.push_back(operand(i));
   Attrs attrs;
   for (const auto& [name, value] : e.node().attrs) attrs[name] = value;

@@ -42,6 +42,8 @@ def tensor(name, dtype, dims, values):
 def attribute(name, value):
     if isinstance(value, int):
         return field(1, name) + field(3, value) + field(20, 2)
+    if isinstance(value, str):
+        return field(1, name) + field(4, value) + field(20, 3)
     if isinstance(value, list):
         return field(1, name) + b"".join(field(8, v) for v in value) + field(20, 7)
     return field(1, name) + field(6, value) + field(20, 5)  # a graph

@@ -63,8 +63,8 @@ Status InferSoftmax(InferContext& c) {
 // Before opset 13 the axes from `axis` on are one.
 bool ExpandSoftmax(Graph& g, NodeId n) {
   ExpandBuilder e(g, n);
+  const auto dims = e.Dims(e.In(0));
   ValueId x = Dequantized(e, e.In(0), e.In(1), e.In(2));
-  const auto dims = e.Dims(x);
   const int64_t axis = AxisOf(e.Int("axis", -1), static_cast<int>(dims.size()));
   if (e.Int("opset", 13) >= 13) {
     x = e.Op("Softmax", {x}, {{"axis", axis}});
