@@ -83,7 +83,7 @@ class Table:
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--build", default=os.path.join(models.ROOT, "build", "release"))
     parser.add_argument("--only", default="", help="cases, comma-separated")

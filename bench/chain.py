@@ -9,6 +9,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests"))
 import make_models  # noqa: E402
+from built import built  # noqa: E402
 
 
 def main(build, lengths):
@@ -26,6 +27,9 @@ def main(build, lengths):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--help"]:
+        print(__doc__)
+        sys.exit(0)
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
-    main(sys.argv[1], [int(n) for n in sys.argv[2:]] or [5000, 10000, 20000])
+    main(built(sys.argv[1]), [int(n) for n in sys.argv[2:]] or [5000, 10000, 20000])

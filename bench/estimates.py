@@ -1,4 +1,7 @@
-"""Estimated against measured times of all tasks.  See bench/estimates."""
+"""How the cost model's estimates compare with measured times, task by task, on one thread.  See bench/estimates.
+
+A line for each model, at the sizes of its case; the last line is over all of them.
+"""
 import argparse
 import json
 import math
@@ -25,10 +28,10 @@ def measure(args, case, path, feeds):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--work", required=True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--build", default=os.path.join(models.ROOT, "build", "release"))
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="cases, comma-separated")
     args = parser.parse_args()
     os.makedirs(os.path.join(args.work, "om"), exist_ok=True)
     cases = models.make_cases(args.work)

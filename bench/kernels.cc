@@ -259,8 +259,10 @@ int Main(int argc, char** argv) {
     } else if (word == "--bf16") {
       o.bf16 = true;
     } else if (word.starts_with('-')) {
-      std::fprintf(stderr, "usage: bench_kernels [--soc_version=CHIP] [--bf16] [MODEL.om]\n");
-      return 1;
+      const bool asked = word == "--help";
+      std::fprintf(asked ? stdout : stderr,
+                   "usage: bench_kernels [--soc_version=CHIP] [--bf16] [MODEL.om]\n");
+      return asked ? 0 : 1;
     } else {
       o.model = word;
     }

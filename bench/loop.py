@@ -15,6 +15,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests"))
 import make_models as mm  # noqa: E402
+from built import built  # noqa: E402
 
 STEPS = 1000
 
@@ -77,6 +78,9 @@ def main(build):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--help"]:
+        print(__doc__)
+        sys.exit(0)
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
-    main(os.path.abspath(sys.argv[1]))
+    main(built(sys.argv[1]))

@@ -104,15 +104,17 @@ bool Solve(const std::string& name, const std::vector<ge::ArenaBuffer>& buffers,
   return sound;
 }
 
-int Usage() {
-  std::fprintf(stderr, "usage: planner [--work N] FILE.csv ... | --random BUFFERS\n");
-  return 1;
+int Usage(bool asked) {
+  std::fprintf(asked ? stdout : stderr,
+               "usage: planner [--work N] FILE.csv ... | --random BUFFERS\n");
+  return asked ? 0 : 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) return Usage();
+  const bool asked = argc == 2 && std::string_view(argv[1]) == "--help";
+  if (argc < 2) return Usage(asked);
   int64_t work = kWork;
   int failures = 0;
   for (int i = 1; i < argc; ++i) {
@@ -126,7 +128,7 @@ int main(int argc, char** argv) {
       failures += !Solve("random " + std::to_string(count), RandomProblem(count), 64, 0);
       continue;
     }
-    if (argument.starts_with('-')) return Usage();
+    if (argument.starts_with('-')) return Usage(asked);
     std::vector<ge::ArenaBuffer> buffers;
     if (!ReadProblem(argv[i], buffers)) {
       std::fprintf(stderr, "%s: cannot be read\n", argv[i]);

@@ -94,8 +94,9 @@ int main(int argc, char** argv) {
       path = arg;
   }
   if (path.empty() || path.starts_with('-')) {
-    std::fprintf(stderr, "usage: bench_shapes MODEL.om [--shapes N] [--runs M]\n");
-    return 1;
+    const bool asked = argc == 2 && std::string_view(argv[1]) == "--help";
+    std::fprintf(asked ? stdout : stderr, "usage: bench_shapes MODEL.om [--shapes N] [--runs M]\n");
+    return asked ? 0 : 1;
   }
   const ge::Status status = ge::rt::Measure(path, shapes, runs);
   if (!status.ok()) std::fprintf(stderr, "%s: %s\n", path.c_str(), status.message().c_str());

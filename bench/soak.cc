@@ -167,8 +167,10 @@ int main(int argc, char** argv) {
       o.models.emplace_back(arg), known &= !arg.starts_with('-');
   }
   if (!known || o.models.empty() || o.seconds <= 0 || o.contexts < 1) {
-    std::fprintf(stderr, "usage: soak [--seconds N] [--contexts N] MODEL.om ...\n");
-    return 1;
+    const bool asked = argc == 2 && std::string_view(argv[1]) == "--help";
+    std::fprintf(asked ? stdout : stderr,
+                 "usage: soak [--seconds N] [--contexts N] MODEL.om ...\n");
+    return asked ? 0 : 1;
   }
   const ge::Status status = ge::rt::Soak(o);
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.message().c_str());

@@ -15,6 +15,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import make_models as make  # noqa: E402
+from built import built  # noqa: E402
 
 STEPS, INPUT, HIDDEN = 64, 64, 128
 TURNS = 9
@@ -75,7 +76,7 @@ def compare(build, path, folder):
 
 
 def main():
-    build = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build", "release")
+    build = built(sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build", "release"))
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "towers.onnx")
         with open(path, "wb") as f:
@@ -92,6 +93,9 @@ def main():
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--help"]:
+        print(__doc__)
+        sys.exit(0)
     if len(sys.argv) > 1 and sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     sys.exit(main())

@@ -460,11 +460,31 @@ class Usage(unittest.TestCase):
                    for name in ("bench/loop.py", "bench/chain.py", "bench/streams.py", "tests/make_models.py")]
         with tempfile.TemporaryDirectory() as folder:
             for command in programs + scripts:
-                done = subprocess.run(command + ["--help"], capture_output=True, text=True, timeout=60, cwd=folder)
+                done = subprocess.run(command + ["--frob"], capture_output=True, text=True, timeout=60, cwd=folder)
                 self.assertNotEqual(done.returncode, 0, command)
                 self.assertRegex(done.stderr, r"usage: |  python3 \w+/\w+\.py ")
                 self.assertNotIn("Traceback", done.stderr)
+                asked = subprocess.run(command + ["--help"], capture_output=True, text=True, timeout=60, cwd=folder)
+                self.assertEqual((asked.returncode, asked.stderr), (0, ""), command)
+                self.assertRegex(asked.stdout, r"usage: |  python3 \w+/\w+\.py ")
                 self.assertEqual(os.listdir(folder), [])
+
+    def test_help_installs_nothing(self):
+        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("models", "peers", "arena", "estimates", "ops", "tune", "table"):
+                done = subprocess.run([os.path.join(root, "bench", name), "--help"], capture_output=True, text=True, timeout=20,
+                                      env={**os.environ, "GE_WORK": folder})
+                self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+                self.assertIn("bench/%s [--" % name, done.stdout)
+                self.assertEqual(os.listdir(folder), [])
+
+    def test_folders_without_a_build(self):
+        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("loop", "chain", "streams"):
+                done = subprocess.run([sys.executable, os.path.join(root, "bench", name + ".py"), folder], capture_output=True, text=True, timeout=20)
+                self.assertEqual((done.returncode, done.stderr), (1, folder + ": no build: bin/atc is not in it; give a folder such as build/release\n"))
 
 
 if __name__ == "__main__":

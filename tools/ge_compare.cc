@@ -158,7 +158,11 @@ Result<Values> Comparison::Execute(const Policy& policy, bool expose) {
 }
 
 constexpr char kPeerScript[] = R"py(
-import sys, numpy, onnxruntime
+import sys
+try:
+    import numpy, onnxruntime
+except ImportError as fault:
+    sys.exit(f"ge: {sys.executable}: {fault}")
 model, folder, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
 names = [i.name for i in session.get_inputs()]

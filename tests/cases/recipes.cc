@@ -160,8 +160,9 @@ Status SessionsDoNotWait(const fs::path& data, const fs::path& folder, int threa
 
 int main(int argc, char** argv) {
   if (argc != 2 || argv[1][0] == '-') {
-    std::fprintf(stderr, "usage: case_recipes DATA_FOLDER\n");
-    return 2;
+    const bool asked = argc == 2 && std::string_view(argv[1]) == "--help";
+    std::fprintf(asked ? stdout : stderr, "usage: case_recipes DATA_FOLDER\n");
+    return asked ? 0 : 2;
   }
   const std::filesystem::path data = argv[1], folder = std::filesystem::temp_directory_path() /
                                                        fmt::format("ge_recipes_{}", getpid());
