@@ -51,6 +51,8 @@ TEST(ImportOperands, RefusedByNameWhereNoSchemaAllowsThem) {
     EXPECT_THAT(fault(op, {"t", "t"}, {}, ""), HasSubstr("operand 1 is string, must be integers"));
   }
   for (const char* domain : {"", "com.microsoft"}) {
+    EXPECT_THAT(fault("QuantizeLinear", {"x", "t", "z"}, {}, domain),
+                HasSubstr("operand 1 of QuantizeLinear is string, must be a type of numbers"));
     EXPECT_THAT(fault("DequantizeLinear", {"x", "s", "z"}, {}, domain),
                 HasSubstr("operand 0 of DequantizeLinear is f32, must be integers or f8"));
     EXPECT_THAT(fault("DequantizeLinear", {"u", "z", "z"}, {}, domain),

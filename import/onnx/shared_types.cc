@@ -12,8 +12,8 @@ namespace ge::onnx {
 namespace {
 
 // One letter for each operand: equal letters are equal types, '.' is free, '*' repeats the last. Of
-// the types, 'f' is a float type, 'q', 'r' and 's' are of quantised numbers, 'n' is of numbers, 'i'
-// i32 or i64, '?' bool.
+// the types, 'f' is a float type, 'q', 'r' and 's' are of quantised numbers, 'm' and 'n' are of
+// numbers, 'i' i32 or i64, '?' bool.
 struct Row {
   std::string_view op, types;
 };
@@ -61,7 +61,7 @@ constexpr Row kShared[] = {
     {"Pad", "a.ab"},
     {"QLinearConv", "qfqrfrfs."},
     {"QLinearMatMul", "qfqrfrfs"},
-    {"QuantizeLinear", "n.q"},
+    {"QuantizeLinear", "nmq"},
     {"RNN", "aaaaba"},
     {"Range", "aaa"},
     {"RoiAlign", "aab"},
@@ -90,7 +90,7 @@ constexpr Row kShared[] = {
     {"com.microsoft.QLinearSigmoid", "qfqfq"},
     {"com.microsoft.QLinearSoftmax", "qfqfq"},
     {"com.microsoft.QLinearWhere", "?qfqqfqfq"},
-    {"com.microsoft.QuantizeLinear", "n.q"},
+    {"com.microsoft.QuantizeLinear", "nmq"},
     {"com.microsoft.RotaryEmbedding", "fiff"},
 };
 
@@ -100,6 +100,7 @@ bool Allowed(char letter, DType t) {
     case 'q':
     case 'r':
     case 's': return IsInteger(t) || (IsFloat(t) && BitWidth(t) <= 8);
+    case 'm':
     case 'n': return IsInteger(t) || IsFloat(t);
     case 'i': return t == DType::kI32 || t == DType::kI64;
     case '?': return t == DType::kBool;
@@ -110,6 +111,7 @@ bool Allowed(char letter, DType t) {
 std::string_view Allowed(char letter) {
   switch (letter) {
     case 'f': return "a float type";
+    case 'm':
     case 'n': return "a type of numbers";
     case 'i': return "i32 or i64";
     case '?': return "bool";
