@@ -158,11 +158,14 @@ Frames FramesOf(const Node& n, const Dims& signal, const std::vector<Expr>& step
 Status InferStft(InferContext& ctx) {
   GE_TRY(CheckMinRank(ctx, 0, 2));
   const Dims& signal = ctx.In(0).dims;
+  if (signal.size() > 3) GE_TRY(CheckRank(ctx, 0, 3));
   if (signal.size() == 3) GE_TRY(CheckParts(ctx, signal[2]));
+  if (ctx.Has(2)) GE_TRY(CheckRank(ctx, 2, 1));
   GE_ASSIGN(auto step, SizesOf(ctx, 1));
   std::vector<Expr> length;
   if (ctx.Has(3)) {
     GE_ASSIGN(length, SizesOf(ctx, 3));
+    if (length.size() != 1) return ctx.Fault("frame_length must be one number");
   }
   if (step.size() != 1) return ctx.Fault("frame_step must be one number");
   Frames f = FramesOf(ctx.node, signal, step, ctx.Has(2) ? &ctx.In(2).dims : nullptr, length);

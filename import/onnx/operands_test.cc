@@ -33,6 +33,7 @@ std::string Fault(std::string_view bytes) {
 TEST(ImportOperands, RefusedByNameWhereNoSchemaAllowsThem) {
   const std::string more = Input("x", 1, {"2"}) + Input("u", 2, {"2"}) + Input("t", 8, {"2"}) +
                            Input("c", 1, {"4", "2"}) + Init("s", 1, {}, Floats({1})) +
+                           Input("b", 1, {"1", "9", "1"}) + Init("k", 7, {}, I64s({2})) +
                            Init("z", 2, {}, Msg(9, std::string(1, '\0'))) + Init("e", 1, {0}, "") +
                            Init("f", 1, {1}, Floats({0})) + Output("y");
   auto fault = [&](std::string_view op, const std::vector<std::string>& operands,
@@ -71,6 +72,8 @@ TEST(ImportOperands, RefusedByNameWhereNoSchemaAllowsThem) {
                 HasSubstr(fmt::format("axis {} is outside rank 1", axis)));
   EXPECT_THAT(fault("QGemm", {"u", "s", "s", "u", "s", "z"}),
               HasSubstr("operand 2 of QGemm is f32, must be integers or f8"));
+  EXPECT_THAT(fault("STFT", {"b", "k", "c"}, {}, ""),
+              HasSubstr("node 'n1' (STFT): operand 2 has rank 2, must be 1"));
   EXPECT_THAT(fault("RotaryEmbedding", {"x", "c", "c", "c"}),
               HasSubstr("operand 1 of RotaryEmbedding is f32, must be i32 or i64"));
 }
