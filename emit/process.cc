@@ -1,8 +1,10 @@
 // Programs by posix_spawn: the child's output goes to a pipe that is read to its end before the
-// wait.
+// wait. Signals that end the process are taken by a thread that waits for them, so that what it
+// does need not be safe in a handler; the threads that run programs stand still from then on.
 #include "emit/process.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -14,12 +16,96 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <mutex>
+#include <set>
+#include <thread>
 
 extern char** environ;
 
 namespace ge::emit {
 
 namespace {
+
+// What a signal ends. Never destroyed: the thread that waits for signals outlives main.
+struct Living {
+  std::mutex mutex;
+  sigset_t signals;      // those that are waited for
+  bool watched = false;  // are there any?
+  bool ending = false;
+  std::set<pid_t> programs;  // each leads a process group, if watched
+  std::set<std::string> folders;
+};
+
+Living& TheLiving() {
+  static Living& living = *new Living;
+  return living;
+}
+
+// The process is about to end: nothing is started or reported any more.
+[[noreturn]] void StandStill() {
+  for (;;) pause();
+}
+
+void EndBy(int signal) {
+  Living& living = TheLiving();
+  std::set<std::string> folders;
+  {
+    std::lock_guard lock(living.mutex);
+    living.ending = true;
+    for (pid_t pid : living.programs) kill(-pid, SIGKILL);
+    folders = living.folders;
+  }
+  // Another thread may be writing a file in one, so more than once.
+  for (int i = 0; i < 3; ++i) {
+    for (const std::string& folder : folders) {
+      std::error_code ignored;
+      std::filesystem::remove_all(folder, ignored);
+    }
+  }
+  ::signal(signal, SIG_DFL);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+  raise(signal);
+}
+
+// Starts a program; 0, or the error. It is known to EndBy from the start.
+int Start(pid_t* pid, char** args, posix_spawn_file_actions_t* actions) {
+  Living& living = TheLiving();
+  std::unique_lock lock(living.mutex);
+  if (living.ending) {
+    lock.unlock();
+    StandStill();
+  }
+  if (!living.watched) {
+    lock.unlock();
+    return posix_spawnp(pid, args[0], actions, nullptr, args, environ);
+  }
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t mask;
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  for (int s : {SIGINT, SIGTERM, SIGHUP})
+    if (sigismember(&living.signals, s) == 1) sigdelset(&mask, s);
+  posix_spawnattr_setsigmask(&attributes, &mask);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  const int error = posix_spawnp(pid, args[0], actions, &attributes, args, environ);
+  posix_spawnattr_destroy(&attributes);
+  if (error == 0) living.programs.insert(*pid);
+  return error;
+}
+
+// Before the wait, after which the number may be another process's.
+void Forget(pid_t pid) {
+  Living& living = TheLiving();
+  std::unique_lock lock(living.mutex);
+  living.programs.erase(pid);
+  if (!living.ending) return;
+  lock.unlock();
+  StandStill();
+}
 
 std::string ReadAll(int fd) {
   std::string text;
@@ -68,11 +154,12 @@ ProcessResult RunProcess(const std::vector<std::string>& argv) {
   for (const std::string& a : argv) args.push_back(const_cast<char*>(a.c_str()));
   args.push_back(nullptr);
   pid_t pid = -1;
-  int error = posix_spawnp(&pid, args[0], &actions, nullptr, args.data(), environ);
+  int error = Start(&pid, args.data(), &actions);
   posix_spawn_file_actions_destroy(&actions);
   close(fds[1]);
   if (error == 0) {
     result.output = ReadAll(fds[0]);
+    Forget(pid);
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
@@ -82,6 +169,26 @@ ProcessResult RunProcess(const std::vector<std::string>& argv) {
   }
   close(fds[0]);
   return result;
+}
+
+void CleanUpOnSignals() {
+  Living& living = TheLiving();
+  sigset_t blocked;
+  sigemptyset(&living.signals);
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  for (int s : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction old{};
+    if (sigaction(s, nullptr, &old) != 0 || old.sa_handler == SIG_IGN ||
+        sigismember(&blocked, s) == 1)
+      continue;
+    sigaddset(&living.signals, s);
+    living.watched = true;
+  }
+  if (!living.watched || pthread_sigmask(SIG_BLOCK, &living.signals, nullptr) != 0) return;
+  std::thread([&living] {
+    int signal = 0;
+    if (sigwait(&living.signals, &signal) == 0) EndBy(signal);
+  }).detach();
 }
 
 std::string FindProgram(std::string_view name) {
@@ -131,9 +238,13 @@ ScratchFolder::ScratchFolder() {
   const std::string folder = base != nullptr && *base ? base : "/tmp";
   RemoveAbandoned(folder);
   path_ = folder + "/" + kScratchPrefix + "XXXXXX";
-  if (mkdtemp(path_.data()) == nullptr) {
-    path_.clear();
-    return;
+  {
+    std::lock_guard lock(TheLiving().mutex);
+    if (mkdtemp(path_.data()) == nullptr) {
+      path_.clear();
+      return;
+    }
+    TheLiving().folders.insert(path_);
   }
   lock_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ >= 0) flock(lock_, LOCK_EX | LOCK_NB);
@@ -143,6 +254,10 @@ ScratchFolder::~ScratchFolder() {
   if (path_.empty()) return;
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+  {
+    std::lock_guard lock(TheLiving().mutex);
+    TheLiving().folders.erase(path_);
+  }
   if (lock_ >= 0) close(lock_);
 }
 

@@ -16,6 +16,11 @@ struct ProcessResult {
 // argv[0] is searched in PATH. Blocks; may be called from several threads.
 ProcessResult RunProcess(const std::vector<std::string>& argv);
 
+// For the start of main, before there are threads: SIGINT, SIGTERM and SIGHUP, unless they are
+// ignored or blocked, end the programs that run and remove the scratch folders before they end this
+// process.
+void CleanUpOnSignals();
+
 // The path of a program in PATH, or "" if there is none.
 std::string FindProgram(std::string_view name);
 

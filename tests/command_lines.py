@@ -6,10 +6,12 @@ import json
 import os
 import re
 import resource
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import make_models as mm
@@ -22,6 +24,15 @@ FAILURE = "ATC run failed, Please check the detail log, Try 'atc --help' for mor
 def run(tool, *args):
     done = subprocess.run([os.path.join(BUILD, "bin", tool), *args], capture_output=True, text=True, timeout=300)
     return done.returncode, done.stdout, done.stderr
+
+
+def contents(path):
+    """"" where the file is not there, or no more."""
+    try:
+        with open(path) as f:
+            return f.read()
+    except OSError:
+        return ""
 
 
 HOLD = """
@@ -71,6 +82,30 @@ class Atc(unittest.TestCase):
         self.assertEqual(out.splitlines()[0], "ATC start working now, please wait for a moment.")
         self.assertEqual(out.splitlines()[-1], SUCCESS)
         self.assertTrue(os.path.exists(self.out + ".om"))
+
+    def test_signals_leave_nothing(self):
+        """A signal while compilers run ends them, and no scratch folder stays."""
+        temporary, pids, cc = (os.path.join(self.folder.name, n) for n in ("tmp", "pids", "cc"))
+        os.mkdir(temporary)
+        with open(cc, "w") as f:
+            f.write('#!/bin/sh\ncase $1 in --version) echo "gcc 13.0"; exit ;; esac\nsleep 77 & echo $$ $! >> %s; wait\n' % pids)
+        os.chmod(cc, 0o755)
+        command = [os.path.join(BUILD, "bin", "atc"), "--model=" + os.path.join(MODELS, "conv.onnx"), "--framework=5", "--output=" + self.out, "--cache_dir=off", "--cc=" + cc]
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            atc = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": temporary})
+            until = time.time() + 30
+            while not contents(pids).endswith("\n") and time.time() < until:
+                time.sleep(0.02)
+            self.assertTrue(os.listdir(temporary))
+            atc.send_signal(number)
+            self.assertEqual(atc.communicate(timeout=30)[1], b"")
+            self.assertEqual(atc.returncode, -number)
+            self.assertEqual(os.listdir(temporary), [])
+            for pid in contents(pids).split():
+                while time.time() < until and contents("/proc/%s/stat" % pid).rpartition(")")[2][:2] not in ("", " Z"):
+                    time.sleep(0.02)
+                self.assertLess(time.time(), until, pid)
+            os.remove(pids)
 
     def test_version(self):
         status, out, _ = run("ge", "--version")

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "emit/process.h"
 #include "tools/atc_compile.h"
 #include "tools/atc_options.h"
 #include "tools/verbs.h"
@@ -70,6 +71,7 @@ int Run(int argc, char** argv) {
 }  // namespace ge
 
 int main(int argc, char** argv) {
+  ge::emit::CleanUpOnSignals();
   ge::SayOutOfMemory(argc, argv);
   std::signal(SIGXFSZ, SIG_IGN);  // past the limit on files a write fails, and says so
   return ge::Printed(ge::Run(argc, argv));
