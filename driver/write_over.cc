@@ -27,7 +27,6 @@ struct Candidate {
   NodeId node = kNone;
   size_t task = 0;
   int64_t bytes = 0;
-  bool is_over = false;
 };
 
 std::vector<Candidate> Candidates(const Compilation& c) {
@@ -54,7 +53,7 @@ std::vector<Candidate> Candidates(const Compilation& c) {
     if (at == region_of.end() || task.outs.size() != 1) continue;
     const Node& n = g.node(regions[at->second].anchor);
     const auto to = static_cast<size_t>(om::RootOf(plan, task.outs[0]));
-    Candidate one{regions[at->second].anchor, t, 0, kernel->over >= 0};
+    Candidate one{regions[at->second].anchor, t, 0};
     for (size_t i = 0; i < kernel->args.size(); ++i) {
       const KernelArg& arg = kernel->args[i];
       if (arg.kind != KernelArg::Kind::kValue || arg.id != n.inputs[0]) continue;
